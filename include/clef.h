@@ -1,0 +1,212 @@
+/* clef.h - the public interface of libclef: typed questions about a state, answered by a decision
+ * model (Cloudflare/clef-flash, clef) from one prefill.
+ *
+ *     clef_engine *engine = NULL;
+ *     clef_error err = {0};
+ *     clef_options options = {.model = "clef-flash"};
+ *     if (clef_open(&engine, &options, &err) != CLEF_OK) die(err.text);
+ *     clef_answer *answer = NULL;
+ *     if (clef_ask(engine, NULL, body, body_len, &answer, &err) != CLEF_OK) die(err.text);
+ *     puts(clef_answer_json(answer, NULL));
+ *     clef_answer_free(answer);
+ *     clef_close(engine);
+ *
+ * Threads. Every function may be called from any thread. Calls on one engine that compute wait for
+ * each other; clef_close must be the last. The library keeps no mutable globals, never prints,
+ * exits, installs a signal handler or reads the environment.
+ *
+ * Memory. Whatever a call hands out through a `**out` belongs to the caller, who gives it back with
+ * the free function named beside it. On failure `*out` is left as it was and nothing leaks. Free
+ * and close functions accept NULL.
+ *
+ * Errors. A call that can fail returns a clef_status and writes one sentence into `err` (which may
+ * be NULL): where, what was found, what was wanted; no full stop, valid UTF-8, one line.
+ *
+ * Bits. For a given model and request the logits are the same bits on every run, for any number of
+ * threads, any chunk, any kernel table of this library, alone or in a batch.
+ *
+ * Text is UTF-8 with a length in bytes; zero bytes are ordinary text. */
+#ifndef CLEF_H
+#define CLEF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CLEF_API __attribute__((visibility("default")))
+
+#define CLEF_VERSION "0.1.0"
+
+typedef enum {
+    CLEF_OK = 0,
+    CLEF_ERR_INPUT,       /* the request or an option is wrong */
+    CLEF_ERR_LIMIT,       /* well formed, but longer or larger than a stated limit */
+    CLEF_ERR_FORMAT,      /* a model file is not what it has to be */
+    CLEF_ERR_IO,          /* the system refused to open, read or map a file */
+    CLEF_ERR_UNSUPPORTED, /* known, but not part of this build or this version */
+    CLEF_ERR_CANCELLED,   /* the progress callback asked to stop */
+    CLEF_ERR_MEMORY,      /* out of memory */
+    CLEF_ERR_INTERNAL     /* a fault of the library, or weights that give no finite answer */
+} clef_status;
+
+typedef struct {
+    clef_status status;
+    char text[1000]; /* zero-terminated; longer sentences end in "..." */
+} clef_error;
+
+typedef struct clef_engine clef_engine;
+typedef struct clef_answer clef_answer;
+
+/* ---- opening ------------------------------------------------------------------------------ */
+
+typedef struct {
+    const char *model;     /* a folder in the released layout, or "Org/Name" in the hub cache */
+    const char *hub_cache; /* folder that holds models--Org--Name; NULL: names are not looked up */
+    unsigned threads;      /* 0: as many as this process may run on */
+    uint32_t chunk;        /* rows computed per step, 1..4096; 0: 512 */
+    const char *kernels;   /* "scalar" or "avx2"; NULL: the best this CPU has */
+    const char *split; /* "qwen2" or "qwen35" overrides tokenizer.json's pattern; NULL: as stated */
+    int tokenizer_only; /* nonzero: open tokenizer.json alone; only clef_encode works then */
+} clef_options;
+
+/* Opens a model: maps its weights (nothing is copied but the small vectors), loads its tokenizer,
+ * starts the worker threads. `options->model` is required. Free with clef_close. */
+CLEF_API clef_status clef_open(clef_engine **out, const clef_options *options, clef_error *err);
+CLEF_API void clef_close(clef_engine *engine);
+
+/* ---- asking ------------------------------------------------------------------------------- */
+
+typedef enum {
+    CLEF_TRUNCATE_NONE = 0, /* a record longer than max_length is refused, naming both numbers */
+    CLEF_TRUNCATE_STATE     /* the end of the state is cut, as the reference does */
+} clef_truncate;
+
+typedef enum {
+    CLEF_CONTROL_PLAIN = 0, /* control-token spellings in user text are ordinary text */
+    CLEF_CONTROL_REFERENCE, /* they become control tokens, as in the reference */
+    CLEF_CONTROL_REJECT     /* they are refused, naming the spelling and the field */
+} clef_control;
+
+typedef enum {
+    CLEF_CONFIDENCE_TOP = 0,  /* the largest probability (vendor reference) */
+    CLEF_CONFIDENCE_TYPESAFE, /* TypeSafe's formula: 0 at uniform, 1 at certain */
+    CLEF_CONFIDENCE_ENTROPY   /* 1 - H / ln n */
+} clef_confidence;
+
+/* Called on the asking thread between steps with tokens done and to do; return nonzero to stop. */
+typedef int clef_progress(void *user, size_t done, size_t total);
+
+/* All zero is the default. */
+typedef struct {
+    uint32_t max_length;      /* tokens of a record; 0: 16384 */
+    int64_t max_state_tokens; /* keep at most this many tokens of the state; 0: no such limit */
+    clef_truncate truncate;
+    clef_control control_tokens;
+    clef_confidence confidence;
+    unsigned digits;         /* decimals of printed probabilities: 4 or 7; 0: 4 */
+    clef_progress *progress; /* NULL: none */
+    void *user;              /* handed to progress */
+} clef_ask_options;
+
+/* Answers one SystemOne request (JSON). `options` may be NULL. Free the answer with
+ * clef_answer_free. The text of the answer equals json.dumps(answer, ensure_ascii=False) of the
+ * vendor's reference. */
+CLEF_API clef_status clef_ask(clef_engine *engine, const clef_ask_options *options,
+                              const char *body, size_t body_len, clef_answer **out,
+                              clef_error *err);
+
+typedef struct {
+    const char *body;
+    size_t body_len;
+} clef_request;
+
+/* Answers `n` requests in shared steps; each gets the bits that it has alone. out[i] and errs[i]
+ * (both [n], errs may be NULL) tell about request i: a wrong request leaves out[i] NULL and does
+ * not disturb the others. The result is CLEF_OK when every request was answered, else the status of
+ * the first one that was not. Free every out[i]. */
+CLEF_API clef_status clef_ask_batch(clef_engine *engine, const clef_ask_options *options,
+                                    const clef_request *requests, size_t n, clef_answer **out,
+                                    clef_error *errs);
+
+/* Tokenises without computing. The answer's JSON is {"ids":[...],"questions":[{"id","type","span",
+ * "options":[{"id","span"}]}],"tokens":{"prefix","media","state","schema","suffix"}}; spans are
+ * half-open in tokens, options stand in scoring order. Works on an engine opened tokenizer_only. */
+CLEF_API clef_status clef_encode(clef_engine *engine, const clef_ask_options *options,
+                                 const char *body, size_t body_len, clef_answer **out,
+                                 clef_error *err);
+
+/* Zero-terminated JSON without a final line feed, owned by the answer; `len` may be NULL. */
+CLEF_API const char *clef_answer_json(const clef_answer *answer, size_t *len);
+
+/* One option of one question, questions in request order, options in scoring order. The pointers
+ * belong to the answer; ids may hold zero bytes. */
+typedef struct {
+    const char *question, *option;
+    size_t question_len, option_len;
+    float logit, probability;
+} clef_option;
+
+/* All options of an answer, `*n` of them; none after clef_encode. */
+CLEF_API const clef_option *clef_answer_options(const clef_answer *answer, size_t *n);
+CLEF_API void clef_answer_free(clef_answer *answer);
+
+/* ---- looking and measuring ---------------------------------------------------------------- */
+
+/* Describes a model folder as text for people (json = 0) or as one JSON object (json = 1): sizes,
+ * layers, parameters, dtypes, head, tokenizer, and whatever is missing or would not load. Succeeds
+ * on a damaged folder too, and says what is wrong with it; *loads tells whether clef_open would
+ * succeed. Free *text with clef_text_free. */
+CLEF_API clef_status clef_info(const clef_options *options, int json, char **text, int *loads,
+                               clef_error *err);
+CLEF_API void clef_text_free(char *text);
+
+typedef struct {
+    uint32_t tokens;  /* length of the measured record; 0: 512 */
+    unsigned repeats; /* medians over this many runs; 0: 5 */
+    clef_progress *progress;
+    void *user;
+} clef_bench_options;
+
+enum {
+    CLEF_PART_LINEARS,
+    CLEF_PART_ATTENTION,
+    CLEF_PART_DELTA,
+    CLEF_PART_HEAD,
+    CLEF_PART_OTHER,
+    CLEF_N_PARTS
+};
+
+typedef struct {
+    unsigned threads, repeats;
+    uint32_t tokens, chunk;
+    char kernels[16];
+    double fma_gflops;   /* ceiling: register-only fused multiply-adds on all threads */
+    double read_gbps;    /* ceiling: streaming reads, 1e9 bytes a second, all threads */
+    double tokens_per_s; /* median prefill */
+    double seconds;      /* median prefill */
+    double seconds_min, seconds_max;
+    struct {
+        double seconds, gflops,
+            share; /* medians; share of the prefill; gflops 0 where not counted */
+    } parts[CLEF_N_PARTS];
+    double open_s; /* opening without the tokenizer */
+    double tokenizer_load_s;
+    double tokenizer_mbps; /* 1e6 bytes of English text a second, one thread */
+    double resident_bytes; /* peak memory of the process beyond the mapped weights */
+} clef_bench_result;
+
+/* Measures ceilings and one prefill in the same run. Takes tokens x repeats of prefill time. */
+CLEF_API clef_status clef_bench(const clef_options *options, const clef_bench_options *bench,
+                                clef_bench_result *out, clef_error *err);
+
+/* The version of the library at run time, CLEF_VERSION of its build. */
+CLEF_API const char *clef_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

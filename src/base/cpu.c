@@ -1,0 +1,57 @@
+/* cpu.c - features, usable processors, a clock. A container's quota shows only in the cgroup files:
+ * the affinity mask of a process limited to half a machine still names all of it. */
+#define _GNU_SOURCE /* sched_getaffinity */
+#include "base/cpu.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+uint32_t cpu_features(void) {
+    uint32_t bits = 0;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) bits |= CPU_AVX2_FMA;
+#endif
+    return bits;
+}
+
+/* Processors the quota allows, 0 when there is none. */
+static double cgroup_quota(void) {
+    double quota = 0, period = 0;
+    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
+    if (f != NULL) {
+        const int got = fscanf(f, "%lf %lf", &quota, &period); /* "max 100000" reads as nothing */
+        fclose(f);
+        return got == 2 && quota > 0 && period > 0 ? quota / period : 0;
+    }
+    f = fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "re");
+    if (f == NULL) return 0;
+    int got = fscanf(f, "%lf", &quota);
+    fclose(f);
+    f = fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "re");
+    if (got != 1 || f == NULL) {
+        if (f != NULL) fclose(f);
+        return 0;
+    }
+    got = fscanf(f, "%lf", &period);
+    fclose(f);
+    return got == 1 && quota > 0 && period > 0 ? quota / period : 0;
+}
+
+unsigned cpu_count(void) {
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
+    const double quota = cgroup_quota();
+    if (quota > 0 && quota < (double)n) n = (long)quota + (quota > (double)(long)quota);
+    return n < 1 ? 1 : (unsigned)n;
+}
+
+double cpu_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}

@@ -1,0 +1,19 @@
+/* cpu.h - what this processor can do and how much of it this process may use. */
+#ifndef BASE_CPU_H
+#define BASE_CPU_H
+
+#include <stdint.h>
+
+enum { CPU_AVX2_FMA = 1u << 0 };
+
+/* Instruction-set bits that both the processor and the operating system support. */
+uint32_t cpu_features(void);
+
+/* Processors this process may run on: its affinity mask, bounded by the cgroup's quota (v1 or v2)
+ * rounded up; at least 1. */
+unsigned cpu_count(void);
+
+/* Seconds of a monotonic clock. */
+double cpu_seconds(void);
+
+#endif

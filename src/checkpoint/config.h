@@ -1,0 +1,40 @@
+/* config.h - every size of the network, read from config.json and joint_head_config.json.
+ * backbone section 1, decision-contract section 2.1. */
+#ifndef CHECKPOINT_CONFIG_H
+#define CHECKPOINT_CONFIG_H
+
+#include "base/arena.h"
+#include "base/status.h"
+
+/* Kernels keep one head on the stack; larger sizes are refused at load. */
+enum { CONFIG_MAX_HEAD_DIM = 512 };
+
+typedef struct {
+    uint32_t hidden, intermediate, n_layers, vocab;
+    bool tied;        /* lexical rows come from the embedding table */
+    const bool *full; /* [n_layers]: full attention, else Gated DeltaNet */
+    float rms_eps;
+    uint32_t max_positions;
+    /* full attention */
+    uint32_t n_heads, n_kv_heads, head_dim;
+    uint32_t rotary_dim; /* dims of a head that rotate, even */
+    double rope_theta;
+    uint32_t rope_sections[3]; /* frequencies of the t, h, w planes; their sum is rotary_dim / 2 */
+    /* Gated DeltaNet */
+    uint32_t n_key_heads, n_value_heads, key_dim, value_dim, conv_kernel;
+    /* joint head */
+    uint32_t head_width, head_routing_layers, head_layers, head_heads, head_feedforward;
+} config;
+
+/* Channels of the convolution: q, k and v of all heads. */
+static inline uint32_t config_channels(const config *c) {
+    return 2 * c->n_key_heads * c->key_dim + c->n_value_heads * c->value_dim;
+}
+
+/* Reads both files of folder `dir`. What the files leave out takes the published default where
+ * backbone section 1 gives one for all sizes; a size that cannot be computed with (zero, heads that
+ * do not divide, rope_scaling other than default, ...) is CLEF_ERR_FORMAT naming file and member.
+ */
+clef_status config_load(config *out, const char *dir, arena *mem, clef_error *err);
+
+#endif

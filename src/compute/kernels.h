@@ -1,0 +1,55 @@
+/* kernels.h - the inner loops, one table of them per instruction set.
+ *
+ * The loops are written once, in body_*.h, over the eight lanes of lanes_*.h; each kernels_NAME.c
+ * includes its lanes and the bodies and exports one table. So all tables perform the same
+ * operations in the same order, and a new instruction set is a new lanes file. */
+#ifndef COMPUTE_KERNELS_H
+#define COMPUTE_KERNELS_H
+
+#include "compute/compute.h"
+
+enum {
+    TILE_LANES = 16, /* rows of a panel that lie side by side */
+    TILE_OUTS = 6    /* outputs that `tile` computes at a time, at most */
+};
+
+typedef struct {
+    const char *name;
+    uint32_t needs; /* CPU_... bits of base/cpu.h */
+
+    /* out[o][lane] += one chain over k of x[k][lane] * w[o * w_out + k * w_k], for n_out <=
+     * TILE_OUTS outputs. x [n_k][TILE_LANES], out [n_out][TILE_LANES]; both aligned to 32 bytes. */
+    void (*tile)(float *out, const float *x, const float *w, size_t w_out, size_t w_k,
+                 uint32_t n_out, uint32_t n_k);
+    /* Widens n stored values to f32. */
+    void (*widen)(float *out, dtype type, const void *data, size_t first, size_t n);
+
+    void (*rms_norm_row)(float *out, const float *x, const float *weight, uint32_t n, float eps);
+    void (*layer_norm_row)(float *out, const float *x, const float *weight, const float *bias,
+                           uint32_t n, float eps);
+    void (*silu_mul_row)(float *gate, const float *up, size_t n);
+    void (*gelu_row)(float *x, size_t n);
+    void (*sigmoid_mul_row)(float *x, const float *gate, size_t n);
+    void (*rotate_row)(float *x, uint32_t rotary_dim, const float *cos, const float *sin);
+
+    /* Attention of one tile of up to TILE_LANES queries of one head; see body_attend.h. `scratch`
+     * has attend_scratch_floats(head_dim) floats, aligned to 64 bytes. */
+    void (*attend_tile)(const attend_args *a, uint32_t head, uint32_t row0, uint32_t n_rows,
+                        float *scratch);
+
+    /* One channel block of the convolution, and one value head (or a block of its value columns) of
+     * the recurrence; see body_delta.h. */
+    void (*delta_conv)(const delta_args *a, uint32_t channel0, uint32_t n_channels);
+    void (*delta_head)(const delta_args *a, uint32_t value_head, float *scratch);
+
+    /* `n` rounds of independent fused multiply-adds; returns a value that depends on all of them.
+     * *flops gets the operations done. */
+    float (*peak)(uint64_t n, double *flops);
+} kernel_table;
+
+extern const kernel_table kernels_scalar;
+#if defined(__x86_64__)
+extern const kernel_table kernels_avx2;
+#endif
+
+#endif

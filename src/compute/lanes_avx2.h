@@ -1,0 +1,69 @@
+/* lanes_avx2.h - eight independent f32 lanes in one AVX2 register; each operation gives the bits of
+ * its twin in lanes_scalar.h. Included by kernels_avx2.c only, before the kernel bodies. */
+#ifndef COMPUTE_LANES_H
+#define COMPUTE_LANES_H
+
+#include <immintrin.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define LANES 8
+
+typedef __m256 f8;
+
+static inline f8 f8_load(const float *p) {
+    return _mm256_loadu_ps(p);
+}
+static inline void f8_store(float *p, f8 a) {
+    _mm256_storeu_ps(p, a);
+}
+static inline f8 f8_set1(float x) {
+    return _mm256_set1_ps(x);
+}
+static inline f8 f8_add(f8 a, f8 b) {
+    return _mm256_add_ps(a, b);
+}
+static inline f8 f8_sub(f8 a, f8 b) {
+    return _mm256_sub_ps(a, b);
+}
+static inline f8 f8_mul(f8 a, f8 b) {
+    return _mm256_mul_ps(a, b);
+}
+static inline f8 f8_div(f8 a, f8 b) {
+    return _mm256_div_ps(a, b);
+}
+static inline f8 f8_sqrt(f8 a) {
+    return _mm256_sqrt_ps(a);
+}
+static inline f8 f8_fma(f8 a, f8 b, f8 c) {
+    return _mm256_fmadd_ps(a, b, c);
+}
+static inline f8 f8_max(f8 a, f8 b) {
+    return _mm256_max_ps(a, b);
+}
+static inline f8 f8_min(f8 a, f8 b) {
+    return _mm256_min_ps(a, b);
+}
+static inline f8 f8_round(f8 a) {
+    return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+static inline f8 f8_select_lt(f8 a, f8 b, f8 x, f8 y) {
+    return _mm256_blendv_ps(y, x, _mm256_cmp_ps(a, b, _CMP_LT_OQ));
+}
+static inline f8 f8_scale2(f8 a, f8 n) {
+    const __m256i bits =
+        _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvttps_epi32(n), _mm256_set1_epi32(127)), 23);
+    return _mm256_mul_ps(a, _mm256_castsi256_ps(bits));
+}
+static inline float f8_sum(f8 a) {
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+static inline f8 f8_load_bf16(const void *p) {
+    const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(p));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+}
+
+#endif

@@ -1,0 +1,105 @@
+/* lanes_scalar.h - eight independent f32 lanes in plain C: the definition of what a lane operation
+ * gives. Included by one kernels_*.c only, before the kernel bodies. */
+#ifndef COMPUTE_LANES_H
+#define COMPUTE_LANES_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define LANES 8
+
+typedef struct {
+    float v[LANES];
+} f8;
+
+#define EACH_LANE for (int i = 0; i < LANES; i++)
+
+static inline f8 f8_load(const float *p) {
+    f8 r;
+    memcpy(&r, p, sizeof r);
+    return r;
+}
+static inline void f8_store(float *p, f8 a) {
+    memcpy(p, &a, sizeof a);
+}
+static inline f8 f8_set1(float x) {
+    f8 r;
+    EACH_LANE r.v[i] = x;
+    return r;
+}
+static inline f8 f8_add(f8 a, f8 b) {
+    EACH_LANE a.v[i] += b.v[i];
+    return a;
+}
+static inline f8 f8_sub(f8 a, f8 b) {
+    EACH_LANE a.v[i] -= b.v[i];
+    return a;
+}
+static inline f8 f8_mul(f8 a, f8 b) {
+    EACH_LANE a.v[i] *= b.v[i];
+    return a;
+}
+static inline f8 f8_div(f8 a, f8 b) {
+    EACH_LANE a.v[i] /= b.v[i];
+    return a;
+}
+static inline f8 f8_sqrt(f8 a) {
+    EACH_LANE a.v[i] = sqrtf(a.v[i]);
+    return a;
+}
+/* a * b + c, rounded once */
+static inline f8 f8_fma(f8 a, f8 b, f8 c) {
+    EACH_LANE c.v[i] = fmaf(a.v[i], b.v[i], c.v[i]);
+    return c;
+}
+/* a > b ? a : b, so b where either is NaN */
+static inline f8 f8_max(f8 a, f8 b) {
+    EACH_LANE a.v[i] = a.v[i] > b.v[i] ? a.v[i] : b.v[i];
+    return a;
+}
+static inline f8 f8_min(f8 a, f8 b) {
+    EACH_LANE a.v[i] = a.v[i] < b.v[i] ? a.v[i] : b.v[i];
+    return a;
+}
+/* to the nearest integer, ties to even */
+static inline f8 f8_round(f8 a) {
+    EACH_LANE a.v[i] = rintf(a.v[i]);
+    return a;
+}
+/* a < b ? x : y */
+static inline f8 f8_select_lt(f8 a, f8 b, f8 x, f8 y) {
+    EACH_LANE x.v[i] = a.v[i] < b.v[i] ? x.v[i] : y.v[i];
+    return x;
+}
+/* a * 2^n for integral n in [-126, 127] */
+static inline f8 f8_scale2(f8 a, f8 n) {
+    EACH_LANE {
+        const uint32_t bits = (uint32_t)((int32_t)n.v[i] + 127) << 23;
+        float two_n;
+        memcpy(&two_n, &bits, sizeof two_n);
+        a.v[i] *= two_n;
+    }
+    return a;
+}
+/* The fixed tree ((0+4)+(2+6)) + ((1+5)+(3+7)). */
+static inline float f8_sum(f8 a) {
+    const float s0 = a.v[0] + a.v[4], s1 = a.v[1] + a.v[5], s2 = a.v[2] + a.v[6],
+                s3 = a.v[3] + a.v[7];
+    return (s0 + s2) + (s1 + s3);
+}
+/* Eight bf16 values, widened. */
+static inline f8 f8_load_bf16(const void *p) {
+    f8 r;
+    EACH_LANE {
+        uint16_t half;
+        memcpy(&half, (const char *)p + 2 * i, sizeof half);
+        const uint32_t bits = (uint32_t)half << 16;
+        memcpy(&r.v[i], &bits, sizeof bits);
+    }
+    return r;
+}
+
+#undef EACH_LANE
+
+#endif

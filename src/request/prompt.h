@@ -1,0 +1,34 @@
+/* prompt.h - a checked request to token ids and spans. decision-contract sections 3 and 6. */
+#ifndef REQUEST_PROMPT_H
+#define REQUEST_PROMPT_H
+
+#include "base/buf.h"
+#include "request/request.h"
+#include "text/tokenizer.h"
+
+typedef struct {
+    uint32_t max_length;      /* tokens of the whole record */
+    int64_t max_state_tokens; /* 0: no such limit */
+    clef_truncate truncate;
+    clef_control control;
+} prompt_limits;
+
+typedef struct {
+    const int32_t *ids; /* [n_ids] */
+    uint32_t n_ids;
+    uint32_t n_prefix, n_media, n_state, n_schema, n_suffix; /* their sum is n_ids */
+    uint32_t n_state_cut;                                    /* state tokens that were left out */
+    const span *instructions; /* [n_questions], in tokens of the row */
+    const span *options;      /* [n_options], flat, questions in order, options in scoring order */
+} prompt;
+
+/* Tokenises every piece on its own and joins them. Everything *out points to lives in `mem`.
+ * CLEF_ERR_LIMIT names the tokens needed and the limit; CLEF_ERR_INPUT a field that cannot be
+ * tokenised. */
+clef_status prompt_build(prompt *out, const request *rq, const tokenizer *t,
+                         const prompt_limits *limits, arena *mem, clef_error *err);
+
+/* Appends the object that `clef encode` prints. */
+void prompt_write(buf *out, const prompt *p, const request *rq);
+
+#endif

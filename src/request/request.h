@@ -1,0 +1,41 @@
+/* request.h - a SystemOne request, checked: JSON body to state and questions with their options in
+ * scoring order. decision-contract sections 3 and 10. */
+#ifndef REQUEST_REQUEST_H
+#define REQUEST_REQUEST_H
+
+#include "base/arena.h"
+#include "text/json.h"
+
+typedef enum { QUESTION_NOUL = 0, QUESTION_CHOICE = 1, QUESTION_SCORE = 2 } question_kind;
+
+typedef struct {
+    str id;                  /* "true", "false"; the choice's name; "0", "1", ... */
+    const json *description; /* NULL: left out of the prompt */
+} option;
+
+typedef struct {
+    question_kind kind;
+    str id;
+    const json *instructions; /* NULL: the id is the text */
+    const option *options;    /* [n_options] in scoring order */
+    const uint32_t *asked; /* [n_options] options in the request's order, as indices into options */
+    uint32_t n_options;
+} question;
+
+typedef struct {
+    str model;
+    const json *state;
+    const question *questions; /* [n_questions] in the request's order */
+    uint32_t n_questions;
+    uint32_t n_options; /* over all questions */
+} request;
+
+/* "noul", "choice", "score". */
+const char *question_kind_name(question_kind kind);
+
+/* Parses and checks a request body. Everything *out points to lives in `mem`, which may be freed
+ * with it; `body` need not outlive the call. Error sentences start with the JSON path
+ * ("questions.urgency.criteria: ..."), in the order of decision-contract section 10. */
+clef_status request_parse(request *out, str body, arena *mem, clef_error *err);
+
+#endif
