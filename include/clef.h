@@ -69,11 +69,13 @@ typedef struct {
     uint32_t chunk;        /* rows computed per step, 1..4096; 0: 512 */
     const char *kernels;   /* "scalar" or "avx2"; NULL: the best this CPU has */
     const char *split; /* "qwen2" or "qwen35" overrides tokenizer.json's pattern; NULL: as stated */
-    int tokenizer_only; /* nonzero: open tokenizer.json alone; only clef_encode works then */
+    int tokenizer_only;    /* nonzero: open tokenizer.json alone; only clef_encode works then */
+    const char *tokenizer; /* tokenizer_only: this file instead of the model's; model may be NULL */
 } clef_options;
 
 /* Opens a model: maps its weights (nothing is copied but the small vectors), loads its tokenizer,
- * starts the worker threads. `options->model` is required. Free with clef_close. */
+ * starts the worker threads. `options->model` is required unless `tokenizer` names a file. Free
+ * with clef_close. */
 CLEF_API clef_status clef_open(clef_engine **out, const clef_options *options, clef_error *err);
 CLEF_API void clef_close(clef_engine *engine);
 
