@@ -43,6 +43,14 @@ def minimal():
     return '{"model":"m","state":"","questions":{"a":{"type":"choice","criteria":{"b":null}}}}'
 
 
+def tiny(want, length_of):
+    text = minimal()
+    while length_of(text) < want:                       # one digit, one id
+        text = text.replace('"state":"', '"state":"' + str(len(text) % 10))
+    assert length_of(text) == want
+    return text
+
+
 def short():
     return '{"model":"m","state":"Rain.","questions":{"q":{"type":"noul","criteria":{"true":"wet","false":null}}}}'
 
@@ -128,7 +136,8 @@ def repeated():
     return basic("aaaa " * 60 + "\n\n" + "the the the " * 30)
 
 
-CORE = ["minimal", "short", "basic", "basic-other", "repeated", "len-512", "len-2100"]
+CORE = ["minimal", "short", "basic", "basic-other", "repeated", "tiny-127", "tiny-128", "tiny-129",
+        "len-512", "len-2100"]
 FULL = CORE + ["structured", "unicode", "instructions", "noul", "choices", "scores", "control-reference",
                "control-plain", "many-questions", "len-511", "len-513", "len-1025", "cut-half", "cut-one", "cut-all",
                "cut-error", "state-7", "state-0"]
@@ -169,6 +178,8 @@ def build(name, length_of):
         return CONTROL, {}
     if name == "control-plain":
         return CONTROL, dict(policy="plain")
+    if name.startswith("tiny-"):
+        return tiny(int(name[5:]), length_of), {}
     if name.startswith("len-"):
         want, state = int(name[4:]), ""
         rng = random.Random(want)

@@ -67,7 +67,8 @@ TOYS = {
     "toy-explicit": dict(
         seed=44, hidden=50, inter=70, layers=3, heads=3, kv=3, head_dim=18, rotary=0.34, mrope=[1, 1, 1],
         nk=3, nv=3, dk=10, dv=14, tied=True, width=30, head_heads=2, ff=50, vocab_tok="qwen35", shards=1,
-        layer_types=["full_attention", "linear_attention", "full_attention"], f32_small=True, mtp=True),
+        layer_types=["full_attention", "linear_attention", "full_attention"], f32_small=True, mtp=True,
+        dropout=0.1),
     "toy-real-heads": dict(
         seed=55, hidden=72, inter=104, layers=4, heads=2, kv=1, head_dim=256, rotary=0.25,
         mrope=[11, 11, 10], nk=1, nv=2, dk=128, dv=128, tied=False, width=64, head_heads=4, ff=96,
@@ -75,7 +76,7 @@ TOYS = {
     "toy-two-layers": dict(
         seed=66, hidden=44, inter=60, layers=2, heads=6, kv=2, head_dim=16, rotary=0.5, mrope=[2, 1, 1],
         nk=2, nv=6, dk=8, dv=8, tied=True, width=28, head_heads=2, ff=44, vocab_tok="qwen35", shards=1,
-        layer_types=["linear_attention", "full_attention"]),
+        layer_types=["linear_attention", "full_attention"], joint_scale=5.0, gate=-4.0),
 }
 
 VOCAB = {"qwen2": 1100, "qwen35": 860}     # base entries, unreachable ones included
@@ -216,7 +217,7 @@ def backbone(t, rows):
               + np.array([0.1, 0.2, 0.3, 0.8], dtype=np.float32))
         # -exp(A_log) softplus(a + dt_bias): from heads that forget at once to heads that never do.
         spread = (np.arange(nv) + 0.5 * (i % 2)) / max(nv - 0.5, 1)
-        w.put(p + "A_log", (1.0 - 3.2 * spread).astype(np.float32), small)
+        w.put(p + "A_log", (1.6 - 4.0 * spread).astype(np.float32), small)
         w.put(p + "dt_bias", normal(t["seed"], p + "dt_bias", (nv,), 0.6, -1.6))
         w.put(p + "norm.weight", normal(t["seed"], p + "norm.weight", (dv,), 0.2, 1.0), small)
         w.linear(p + "out_proj.weight", h, nv * dv, 2.0 * grow)
@@ -267,8 +268,8 @@ def joint_head(t):
     w.linear("residual_scorer.3.weight", 1, wd, 3.0)
     w.vector("residual_scorer.3.bias", 1)
     w.put("prior_logit_scale", np.float32(math.log(10.0)))
-    w.put("joint_logit_scale", np.float32(1.5))
-    w.put("residual_gate", np.float32(-0.75))
+    w.put("joint_logit_scale", np.float32(t.get("joint_scale", 1.5)))    # one toy is above ln 100
+    w.put("residual_gate", np.float32(t.get("gate", -0.75)))
     assert len(w) == 122, len(w)
     return w
 
@@ -331,7 +332,7 @@ def make(name, t, out):
         vision_end_token_id=ids["<|vision_end|>"], vision_start_token_id=ids["<|vision_start|>"]))
     write_json(folder, "joint_head_config.json", dict(
         hidden_size=t["hidden"], width=t["width"], routing_layers=2, layers=4, heads=t["head_heads"],
-        feedforward=t["ff"]))
+        feedforward=t["ff"], **({"dropout": t["dropout"]} if "dropout" in t else {})))
     write_backbone(folder, backbone(t, rows), t["shards"])
     save_file(dict(joint_head(t)), os.path.join(folder, "joint_head.safetensors"),
               metadata={"format": "pt"})

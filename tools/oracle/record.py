@@ -18,8 +18,8 @@ from reference import Encoder, Model
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-FULL_ROWS = 130                    # up to this many tokens every row is kept
-BORDERS = [0, 1, 2, 3, 4, 62, 63, 64, 65, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025,
+FULL_ROWS = 115                    # up to this many tokens every row is kept
+BORDERS = [0, 1, 2, 3, 4, 62, 63, 64, 65, 126, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1023, 1024, 1025,
            2047, 2048, 2049]
 
 
