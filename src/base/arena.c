@@ -1,9 +1,15 @@
-/* arena.c - blocks of rising size, bump-allocated. Nothing is freed singly. */
+/* arena.c - blocks of rising size, bump-allocated. Nothing is freed singly. A large piece gets a
+ * block of its own from calloc, whose pages the system hands out zeroed and only when touched. */
 #include "base/arena.h"
 
 #include <stdlib.h>
 
-enum { ALIGN = 64, FIRST_BLOCK = 16 * 1024, LARGEST_BLOCK = 4 * 1024 * 1024 };
+enum {
+    ALIGN = 64,
+    FIRST_BLOCK = 16 * 1024,
+    LARGEST_BLOCK = 4 * 1024 * 1024,
+    OWN_BLOCK = 64 * 1024
+};
 
 struct arena_block {
     struct arena_block *older;
@@ -15,11 +21,28 @@ static char *block_bytes(struct arena_block *b) {
     return (char *)(b + 1);
 }
 
+/* A new block with `size` bytes behind its header; not yet in the list. */
+static struct arena_block *new_block(arena *a, size_t size, bool zeroed) {
+    size_t total;
+    if (!size_add(&total, size, sizeof(struct arena_block))) return NULL;
+    if (a->max_bytes != 0 && (total > a->max_bytes || a->total_bytes > a->max_bytes - total))
+        return NULL;
+    struct arena_block *fresh = zeroed ? calloc(1, total) : malloc(total);
+    if (fresh == NULL) return NULL;
+    *fresh = (struct arena_block){.size = size};
+    a->total_bytes += total;
+    return fresh;
+}
+
+/* The bytes to skip from `p` to the next multiple of `align`. */
+static size_t padding(const char *p, size_t align) {
+    return (size_t)(-(uintptr_t)p & (align - 1));
+}
+
 static void *take(arena *a, size_t bytes, size_t align) {
     struct arena_block *b = a->block;
     if (b != NULL) {
-        const uintptr_t at = (uintptr_t)(block_bytes(b) + b->used);
-        const size_t pad = (size_t)(-at & (align - 1));
+        const size_t pad = padding(block_bytes(b) + b->used, align);
         if (b->size - b->used >= pad && b->size - b->used - pad >= bytes) {
             b->used += pad + bytes;
             return block_bytes(b) + b->used - bytes;
@@ -27,30 +50,43 @@ static void *take(arena *a, size_t bytes, size_t align) {
     }
     size_t size = b == NULL ? FIRST_BLOCK : b->size * 2;
     if (size > LARGEST_BLOCK) size = LARGEST_BLOCK;
-    size_t least, total;
-    if (!size_add(&least, bytes, ALIGN)) return NULL;
-    if (size < least) size = least;
-    if (!size_add(&total, size, sizeof *b)) return NULL;
-    if (a->max_bytes != 0 && (total > a->max_bytes || a->total_bytes > a->max_bytes - total))
-        return NULL;
-    struct arena_block *fresh = malloc(total);
+    if (size < bytes + ALIGN) size = bytes + ALIGN; /* bytes < OWN_BLOCK or checked by the caller */
+    struct arena_block *fresh = new_block(a, size, false);
     if (fresh == NULL) return NULL;
-    *fresh = (struct arena_block){.older = b, .size = size};
+    fresh->older = b;
     a->block = fresh;
-    a->total_bytes += total;
-    return take(a, bytes, align);
+    const size_t pad = padding(block_bytes(fresh), align);
+    fresh->used = pad + bytes;
+    return block_bytes(fresh) + pad;
+}
+
+/* A block of its own, behind the newest one so that the newest keeps filling up. */
+static void *take_own(arena *a, size_t bytes) {
+    size_t size;
+    if (!size_add(&size, bytes, ALIGN)) return NULL;
+    struct arena_block *fresh = new_block(a, size, true);
+    if (fresh == NULL) return NULL;
+    fresh->used = size;
+    if (a->block == NULL) {
+        a->block = fresh;
+    } else {
+        fresh->older = a->block->older;
+        a->block->older = fresh;
+    }
+    return block_bytes(fresh) + padding(block_bytes(fresh), ALIGN);
 }
 
 void *arena_alloc(arena *a, size_t n, size_t size) {
     size_t bytes;
     if (!size_mul(&bytes, n, size)) return NULL;
+    if (bytes >= OWN_BLOCK) return take_own(a, bytes);
     void *p = take(a, bytes, ALIGN);
     if (p != NULL) memset(p, 0, bytes);
     return p;
 }
 
 void *arena_alloc_small(arena *a, size_t bytes) {
-    return take(a, bytes, 8);
+    return bytes >= OWN_BLOCK ? take_own(a, bytes) : take(a, bytes, 8);
 }
 
 str arena_copy(arena *a, str s) {

@@ -1,0 +1,342 @@
+/* engine.c - opening a model and answering requests: the public calls that compute.
+ *
+ * A request is parsed and tokenised on the caller's thread; only the run itself takes the lock, so
+ * several threads may prepare while one computes. */
+#include "engine/engine.h"
+
+#include <stdlib.h>
+
+#include "base/cpu.h"
+#include "checkpoint/hub.h"
+#include "model/position.h"
+#include "request/answer.h"
+
+struct clef_answer {
+    char *json; /* malloc */
+    size_t json_len;
+    clef_option *options; /* in `mem`, as are the strings they name */
+    size_t n_options;
+    arena mem;
+};
+
+/* ---- opening ---- */
+
+clef_status engine_open_weights(clef_engine *e, const clef_options *options, clef_error *err) {
+    TRY(config_load(&e->cfg, e->dir, &e->mem, err));
+    TRY(safetensors_open_model(&e->backbone_file, e->dir, err));
+    char *head_path = NULL;
+    TRY(hub_file(&head_path, e->dir, "joint_head.safetensors", err));
+    const clef_status s = safetensors_open(&e->head_file, head_path, err);
+    free(head_path);
+    TRY(s);
+    TRY(bind_weights(&e->w, e->backbone_file, e->head_file, &e->cfg, &e->mem, err));
+    float *frequencies = arena_alloc(&e->mem, e->cfg.rotary_dim / 2, sizeof(float));
+    if (frequencies == NULL) return clef_fail_memory(err);
+    position_frequencies(frequencies, &e->cfg);
+    const unsigned threads = options->threads == 0 ? cpu_count() : options->threads;
+    TRY(compute_open(&e->c, options->kernels, threads, err));
+    e->m = (model){&e->cfg, &e->w, e->c, frequencies};
+    e->chunk = options->chunk == 0 ? ENGINE_DEFAULT_CHUNK : options->chunk;
+    e->has_weights = true;
+    return CLEF_OK;
+}
+
+clef_status engine_open_tokenizer(clef_engine *e, const clef_options *options, clef_error *err) {
+    char *found = NULL;
+    const char *path = options->tokenizer_only ? options->tokenizer : NULL;
+    if (path == NULL) {
+        TRY(hub_file(&found, e->dir, "tokenizer.json", err));
+        path = found;
+    }
+    clef_status s = tokenizer_load(&e->tok, path, options->split, err);
+    if (s == CLEF_OK) s = prompt_check_tokenizer(e->tok, err);
+    const uint32_t max_id = s == CLEF_OK ? tokenizer_describe(e->tok).max_id : 0;
+    if (s == CLEF_OK && e->has_weights && max_id >= e->cfg.vocab)
+        s = clef_fail(err, CLEF_ERR_FORMAT,
+                      "%s: token ids go up to %u, the model has %u embedding rows", path, max_id,
+                      e->cfg.vocab);
+    free(found);
+    return s;
+}
+
+static clef_status check_options(const clef_options *o, clef_error *err) {
+    if (o->model == NULL && !(o->tokenizer_only && o->tokenizer != NULL))
+        return clef_fail(err, CLEF_ERR_INPUT, "no model is named");
+    if (o->threads > 1024)
+        return clef_fail(err, CLEF_ERR_INPUT, "threads: %u, wanted at most 1024", o->threads);
+    if (o->chunk > ENGINE_MAX_CHUNK)
+        return clef_fail(err, CLEF_ERR_INPUT, "chunk: %u rows, wanted 1 to %d", o->chunk,
+                         ENGINE_MAX_CHUNK);
+    return CLEF_OK;
+}
+
+clef_status clef_open(clef_engine **out, const clef_options *options, clef_error *err) {
+    TRY(check_options(options, err));
+    clef_engine *e = calloc(1, sizeof *e);
+    if (e == NULL) return clef_fail_memory(err);
+    pthread_mutex_init(&e->lock, NULL);
+    clef_status s = CLEF_OK;
+    if (options->model != NULL) s = hub_resolve(&e->dir, options->model, options->hub_cache, err);
+    if (s == CLEF_OK && !options->tokenizer_only) s = engine_open_weights(e, options, err);
+    if (s == CLEF_OK) s = engine_open_tokenizer(e, options, err);
+    if (s != CLEF_OK) {
+        clef_close(e);
+        return s;
+    }
+    *out = e;
+    return CLEF_OK;
+}
+
+void clef_close(clef_engine *e) {
+    if (e == NULL) return;
+    compute_close(e->c);
+    tokenizer_free(e->tok);
+    safetensors_close(e->backbone_file);
+    safetensors_close(e->head_file);
+    arena_free(&e->mem);
+    pthread_mutex_destroy(&e->lock);
+    free(e->dir);
+    free(e);
+}
+
+/* ---- a request on its way ---- */
+
+/* One request from its body to its answer. */
+typedef struct {
+    request rq;
+    prompt p;
+    batch_item item;
+    arena mem;
+} job;
+
+static prompt_limits limits_of(const clef_ask_options *o) {
+    return (prompt_limits){
+        .max_length = o->max_length == 0 ? ENGINE_DEFAULT_LENGTH : o->max_length,
+        .max_state_tokens = o->max_state_tokens,
+        .truncate = o->truncate,
+        .control = o->control_tokens,
+    };
+}
+
+static clef_status check_ask_options(const clef_engine *e, const clef_ask_options *o,
+                                     clef_error *err) {
+    if (o->digits != 0 && o->digits != 4 && o->digits != 7)
+        return clef_fail(err, CLEF_ERR_INPUT, "digits: %u, wanted 4 or 7", o->digits);
+    if (o->max_state_tokens < 0)
+        return clef_fail(err, CLEF_ERR_INPUT, "max_state_tokens: %lld, wanted 1 or more",
+                         (long long)o->max_state_tokens);
+    if (e->has_weights && o->max_length > e->cfg.max_positions)
+        return clef_fail(err, CLEF_ERR_INPUT, "max_length: %u tokens, the model has %u positions",
+                         o->max_length, e->cfg.max_positions);
+    return CLEF_OK;
+}
+
+/* Body to ids and spans. */
+static clef_status prepare(job *j, const clef_engine *e, const clef_ask_options *o, str body,
+                           clef_error *err) {
+    const prompt_limits limits = limits_of(o);
+    TRY(request_parse(&j->rq, body, &j->mem, err));
+    return prompt_build(&j->p, &j->rq, e->tok, &limits, &j->mem, err);
+}
+
+/* Ids and spans to the head's view of them. */
+static clef_status make_item(job *j, clef_error *err) {
+    const request *rq = &j->rq;
+    uint32_t *owner = arena_alloc(&j->mem, rq->n_options, sizeof *owner);
+    uint8_t *kinds = arena_alloc(&j->mem, rq->n_questions, sizeof *kinds);
+    float *logits = arena_alloc(&j->mem, rq->n_options, sizeof *logits);
+    float *probabilities = arena_alloc(&j->mem, rq->n_options, sizeof *probabilities);
+    if (owner == NULL || kinds == NULL || logits == NULL || probabilities == NULL)
+        return clef_fail_memory(err);
+    for (uint32_t q = 0, o = 0; q < rq->n_questions; q++) {
+        kinds[q] = (uint8_t)rq->questions[q].kind;
+        for (uint32_t i = 0; i < rq->questions[q].n_options; i++) owner[o++] = q;
+    }
+    j->item = (batch_item){.in = {.ids = j->p.ids,
+                                  .n_tokens = j->p.n_ids,
+                                  .instructions = j->p.instructions,
+                                  .options = j->p.options,
+                                  .owner = owner,
+                                  .kinds = kinds,
+                                  .n_questions = rq->n_questions,
+                                  .n_options = rq->n_options},
+                           .logits = logits,
+                           .probabilities = probabilities};
+    return CLEF_OK;
+}
+
+static clef_answer *answer_new(buf *text) {
+    clef_answer *a = calloc(1, sizeof *a);
+    if (a == NULL) return NULL;
+    a->json_len = text->n;
+    a->json = buf_take(text);
+    if (a->json == NULL) {
+        free(a);
+        return NULL;
+    }
+    return a;
+}
+
+/* The list behind clef_answer_options. */
+static clef_status list_options(clef_answer *a, const job *j, clef_error *err) {
+    const request *rq = &j->rq;
+    a->options = arena_alloc(&a->mem, rq->n_options, sizeof *a->options);
+    if (a->options == NULL) return clef_fail_memory(err);
+    for (uint32_t q = 0; q < rq->n_questions; q++) {
+        const str id = arena_copy(&a->mem, rq->questions[q].id);
+        if (id.p == NULL) return clef_fail_memory(err);
+        for (uint32_t i = 0; i < rq->questions[q].n_options; i++) {
+            const str name = arena_copy(&a->mem, rq->questions[q].options[i].id);
+            if (name.p == NULL) return clef_fail_memory(err);
+            const size_t o = a->n_options++;
+            a->options[o] = (clef_option){
+                id.p, name.p, id.n, name.n, j->item.logits[o], j->item.probabilities[o]};
+        }
+    }
+    return CLEF_OK;
+}
+
+/* Probabilities to the finished answer. */
+static clef_status finish(clef_answer **out, const job *j, const clef_ask_options *o,
+                          clef_error *err) {
+    const answer_style style = {.confidence = o->confidence,
+                                .digits = o->digits == 0 ? 4 : o->digits};
+    buf text = {0};
+    clef_status s = answer_write(&text, &j->rq, &j->p, j->item.probabilities, &style, err);
+    clef_answer *a = s == CLEF_OK ? answer_new(&text) : NULL;
+    buf_free(&text);
+    if (s == CLEF_OK) s = a == NULL ? clef_fail_memory(err) : list_options(a, j, err);
+    if (s != CLEF_OK) {
+        clef_answer_free(a);
+        return s;
+    }
+    *out = a;
+    return CLEF_OK;
+}
+
+/* ---- the public calls ---- */
+
+static clef_status run_items(clef_engine *e, const clef_ask_options *o, batch_item *items, size_t n,
+                             clef_error *err) {
+    const batch_run run = {.m = &e->m, .chunk = e->chunk, .progress = o->progress, .user = o->user};
+    pthread_mutex_lock(&e->lock);
+    const clef_status s = batch_items(&run, items, n, err);
+    pthread_mutex_unlock(&e->lock);
+    return s;
+}
+
+/* Runs the jobs whose status is CLEF_OK together. */
+static clef_status run_jobs(clef_engine *e, const clef_ask_options *o, job *jobs, size_t n,
+                            clef_error *err) {
+    batch_item *items = calloc(n, sizeof *items);
+    size_t *from = calloc(n, sizeof *from);
+    clef_status s = items == NULL || from == NULL ? clef_fail_memory(err) : CLEF_OK;
+    size_t n_items = 0;
+    for (size_t i = 0; s == CLEF_OK && i < n; i++) {
+        if (jobs[i].item.status != CLEF_OK) continue;
+        from[n_items] = i;
+        items[n_items++] = jobs[i].item;
+    }
+    if (s == CLEF_OK) s = run_items(e, o, items, n_items, err);
+    for (size_t i = 0; s == CLEF_OK && i < n_items; i++) jobs[from[i]].item = items[i];
+    free(from);
+    free(items);
+    return s;
+}
+
+/* Fills out[] and errs[]; `errs` may be NULL. */
+static clef_status ask_all(clef_engine *e, const clef_ask_options *o, const clef_request *requests,
+                           job *jobs, size_t n, clef_answer **out, clef_error *errs) {
+    for (size_t i = 0; i < n; i++) {
+        job *j = &jobs[i];
+        clef_error why = {0};
+        clef_status s = prepare(j, e, o, (str){requests[i].body, requests[i].body_len}, &why);
+        if (s == CLEF_OK) s = make_item(j, &why);
+        j->item.status = s;
+        if (s != CLEF_OK) j->item.err = why;
+    }
+    clef_error why = {0};
+    const clef_status ran = run_jobs(e, o, jobs, n, &why);
+    clef_status first = CLEF_OK;
+    for (size_t i = 0; i < n; i++) {
+        batch_item *item = &jobs[i].item;
+        if (item->status == CLEF_OK && ran != CLEF_OK) {
+            item->status = ran;
+            item->err = why;
+        }
+        if (item->status == CLEF_OK) item->status = finish(&out[i], &jobs[i], o, &item->err);
+        if (item->status != CLEF_OK && errs != NULL) errs[i] = item->err;
+        if (first == CLEF_OK) first = item->status;
+    }
+    return first;
+}
+
+static const clef_ask_options default_ask;
+
+clef_status clef_ask_batch(clef_engine *e, const clef_ask_options *options,
+                           const clef_request *requests, size_t n, clef_answer **out,
+                           clef_error *errs) {
+    const clef_ask_options *o = options == NULL ? &default_ask : options;
+    clef_error why = {0};
+    clef_status s = CLEF_OK;
+    if (!e->has_weights)
+        s = clef_fail(&why, CLEF_ERR_INPUT, "the model was opened for its tokenizer alone");
+    if (s == CLEF_OK) s = check_ask_options(e, o, &why);
+    job *jobs = s == CLEF_OK && n > 0 ? calloc(n, sizeof *jobs) : NULL;
+    if (s == CLEF_OK && n > 0 && jobs == NULL) s = clef_fail_memory(&why);
+    for (size_t i = 0; i < n; i++) {
+        out[i] = NULL;
+        if (errs != NULL) errs[i] = why;
+    }
+    if (s == CLEF_OK) s = ask_all(e, o, requests, jobs, n, out, errs);
+    for (size_t i = 0; jobs != NULL && i < n; i++) arena_free(&jobs[i].mem);
+    free(jobs);
+    return s;
+}
+
+clef_status clef_ask(clef_engine *e, const clef_ask_options *options, const char *body,
+                     size_t body_len, clef_answer **out, clef_error *err) {
+    clef_answer *answer = NULL;
+    const clef_status s =
+        clef_ask_batch(e, options, &(clef_request){body, body_len}, 1, &answer, err);
+    if (s == CLEF_OK) *out = answer;
+    return s;
+}
+
+clef_status clef_encode(clef_engine *e, const clef_ask_options *options, const char *body,
+                        size_t body_len, clef_answer **out, clef_error *err) {
+    const clef_ask_options *o = options == NULL ? &default_ask : options;
+    TRY(check_ask_options(e, o, err));
+    job j = {0};
+    buf text = {0};
+    clef_status s = prepare(&j, e, o, (str){body, body_len}, err);
+    if (s == CLEF_OK) prompt_write(&text, &j.p, &j.rq);
+    if (s == CLEF_OK) s = buf_status(&text, err);
+    clef_answer *a = s == CLEF_OK ? answer_new(&text) : NULL;
+    if (s == CLEF_OK && a == NULL) s = clef_fail_memory(err);
+    buf_free(&text);
+    arena_free(&j.mem);
+    if (s == CLEF_OK) *out = a;
+    return s;
+}
+
+const char *clef_answer_json(const clef_answer *a, size_t *len) {
+    if (len != NULL) *len = a->json_len;
+    return a->json;
+}
+
+const clef_option *clef_answer_options(const clef_answer *a, size_t *n) {
+    *n = a->n_options;
+    return a->options;
+}
+
+void clef_answer_free(clef_answer *a) {
+    if (a == NULL) return;
+    free(a->json);
+    arena_free(&a->mem);
+    free(a);
+}
+
+const char *clef_version(void) {
+    return CLEF_VERSION;
+}

@@ -1,0 +1,33 @@
+/* engine.h - an opened model: everything a request needs, read-only but for the lock. */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include <pthread.h>
+
+#include "checkpoint/safetensors.h"
+#include "engine/batch.h"
+#include "text/tokenizer.h"
+
+enum { ENGINE_DEFAULT_CHUNK = 512, ENGINE_MAX_CHUNK = 4096, ENGINE_DEFAULT_LENGTH = 16384 };
+
+struct clef_engine {
+    char *dir;
+    tokenizer *tok;
+    bool has_weights; /* false when opened for the tokenizer alone; nothing below is set then */
+    config cfg;
+    safetensors *backbone_file, *head_file;
+    weights w;
+    compute *c;
+    model m;
+    uint32_t chunk;
+    arena mem;            /* small vectors of the weights, frequencies */
+    pthread_mutex_t lock; /* one run at a time: guards c */
+};
+
+/* Everything but the tokenizer. `e` is zeroed but for dir and lock. */
+clef_status engine_open_weights(clef_engine *e, const clef_options *options, clef_error *err);
+
+/* The tokenizer's file and its agreement with the weights. */
+clef_status engine_open_tokenizer(clef_engine *e, const clef_options *options, clef_error *err);
+
+#endif

@@ -1,0 +1,41 @@
+/* backbone.h - token rows through the decoder layers, a chunk at a time. MODEL.md "Backbone";
+ * backbone sections 3 to 6. */
+#ifndef MODEL_BACKBONE_H
+#define MODEL_BACKBONE_H
+
+#include "model/model.h"
+
+/* What the layers carry from one chunk of a record to the next. A record may be cut anywhere:
+ * the bits do not depend on where. */
+typedef struct {
+    uint32_t n_done;   /* tokens already computed */
+    uint32_t capacity; /* tokens there is room for */
+    float **keys,
+        **values;    /* per layer: [capacity, n_kv_heads * head_dim]; NULL for delta layers */
+    float **history; /* per layer: [conv_kernel - 1, channels]; NULL for attention layers */
+    float **state;   /* per layer: [n_value_heads, key_dim, value_dim]; likewise */
+    arena mem;
+} sequence;
+
+/* Room for a record of `n_tokens`, at its start. */
+clef_status sequence_open(sequence *out, const config *cfg, uint32_t n_tokens, clef_error *err);
+void sequence_close(sequence *s);
+
+/* Consecutive rows of one record within a chunk. */
+typedef struct {
+    sequence *seq;
+    const int32_t *ids; /* [n_rows], the record's ids from seq->n_done on */
+    uint32_t n_rows;
+} segment;
+
+/* Called after the embedding (layer 0) and after each layer i (as i + 1) with the residual stream
+ * [n_rows, hidden]; for tests that compare every border with the reference. */
+typedef void backbone_watch(void *context, uint32_t layer, const float *x);
+
+/* Computes the rows of all segments, back to back, and leaves the final-norm hidden rows in
+ * ws->y [sum of n_rows, hidden]. The sum is at most ws->max_rows; ids are within the vocabulary.
+ * Advances every seq->n_done. `watch` may be NULL. */
+void backbone_chunk(const model *m, workspace *ws, const segment *segments, uint32_t n_segments,
+                    backbone_watch *watch, void *context);
+
+#endif
