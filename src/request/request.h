@@ -6,6 +6,9 @@
 #include "base/arena.h"
 #include "text/json.h"
 
+/* Arrays and objects of a body nest at most this deep. */
+enum { REQUEST_MAX_DEPTH = 512 };
+
 typedef enum { QUESTION_NOUL = 0, QUESTION_CHOICE = 1, QUESTION_SCORE = 2 } question_kind;
 
 typedef struct {
@@ -32,6 +35,13 @@ typedef struct {
 
 /* "noul", "choice", "score". */
 const char *question_kind_name(question_kind kind);
+
+/* A name from a request as an error sentence shows it: zero bytes as \x00, a long one shortened and
+ * ending in "...". Used in place: request_show(id).text. */
+typedef struct {
+    char text[128];
+} shown_name;
+shown_name request_show(str name);
 
 /* Parses and checks a request body. Everything *out points to lives in `mem`, which may be freed
  * with it; `body` need not outlive the call. Error sentences start with the JSON path
