@@ -162,7 +162,7 @@ clef_status answer_write(buf *out, const request *rq, const prompt *p, const flo
         probabilities += a.q->n_options;
     }
     buf_printf(out, "}, \"usage\": {\"input_tokens\": %u, \"output_tokens\": 0}", p->n_ids);
-    if (p->n_state_cut > 0) buf_printf(out, ", \"x_truncated_tokens\": %u", p->n_state_cut);
+    if (p->n_state_cut > 0) buf_printf(out, ", \"x_truncated_tokens\": %zu", p->n_state_cut);
     buf_add_char(out, '}');
     return buf_status(out, err);
 }

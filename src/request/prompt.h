@@ -11,16 +11,23 @@ typedef struct {
     int64_t max_state_tokens; /* 0: no such limit */
     clef_truncate truncate;
     clef_control control;
+    const uint32_t *image_tokens; /* [n_images] merged patches of each picture; may be NULL */
+    uint32_t n_images;
 } prompt_limits;
 
 typedef struct {
     const int32_t *ids; /* [n_ids] */
     uint32_t n_ids;
     uint32_t n_prefix, n_media, n_state, n_schema, n_suffix; /* their sum is n_ids */
-    uint32_t n_state_cut;                                    /* state tokens that were left out */
+    size_t n_state_cut;                                      /* state tokens that were left out */
     const span *instructions; /* [n_questions], in tokens of the row */
     const span *options;      /* [n_options], flat, questions in order, options in scoring order */
 } prompt;
+
+/* Whether the tokenizer has the control tokens that every prompt is built with; without one of them
+ * its name would be spelled out letter by letter. CLEF_ERR_FORMAT names the missing one.
+ * prompt_build asks too; asking when a model is opened tells earlier. */
+clef_status prompt_check_tokenizer(const tokenizer *t, clef_error *err);
 
 /* Tokenises every piece on its own and joins them. Everything *out points to lives in `mem`.
  * CLEF_ERR_LIMIT names the tokens needed and the limit; CLEF_ERR_INPUT a field that cannot be
@@ -28,7 +35,7 @@ typedef struct {
 clef_status prompt_build(prompt *out, const request *rq, const tokenizer *t,
                          const prompt_limits *limits, arena *mem, clef_error *err);
 
-/* Appends the object that `clef encode` prints. */
+/* Appends the object that `clef encode` prints, spelled as json.dumps would. */
 void prompt_write(buf *out, const prompt *p, const request *rq);
 
 #endif
