@@ -1,4 +1,4 @@
-/* fmath.h - exp, log, sigmoid, softplus, erf, sine and cosine as fixed sequences of IEEE
+/* fmath.h - exp, sigmoid, softplus, erf, sine and cosine as fixed sequences of IEEE
  * operations: the same bits on every machine and in every kernel table, within 2 ulp of the true
  * value. libm's own results differ between versions and machines. The kernel tables repeat these
  * sequences in their lanes; the tests compare them bit for bit. */

@@ -6,11 +6,14 @@
 #ifndef COMPUTE_KERNELS_H
 #define COMPUTE_KERNELS_H
 
+#include "base/cpu.h"
 #include "compute/compute.h"
 
 enum {
     TILE_LANES = 16, /* rows of a panel that lie side by side */
-    TILE_OUTS = 6    /* outputs that `tile` computes at a time, at most */
+    TILE_OUTS = 6,   /* outputs that `tile` computes at a time, at most */
+    HALF_LANES = 8,  /* the same for `tile_half`, which takes a panel's last rows */
+    HALF_OUTS = 12
 };
 
 typedef struct {
@@ -21,6 +24,9 @@ typedef struct {
      * TILE_OUTS outputs. x [n_k][TILE_LANES], out [n_out][TILE_LANES]; both aligned to 32 bytes. */
     void (*tile)(float *out, const float *x, const float *w, size_t w_out, size_t w_k,
                  uint32_t n_out, uint32_t n_k);
+    /* The same for HALF_LANES rows: x [n_k][HALF_LANES], out [n_out][HALF_LANES]. */
+    void (*tile_half)(float *out, const float *x, const float *w, size_t w_out, size_t w_k,
+                      uint32_t n_out, uint32_t n_k);
     /* Widens n stored values to f32. */
     void (*widen)(float *out, dtype type, const void *data, size_t first, size_t n);
 
@@ -30,6 +36,7 @@ typedef struct {
     void (*silu_mul_row)(float *gate, const float *up, size_t n);
     void (*gelu_row)(float *x, size_t n);
     void (*sigmoid_mul_row)(float *x, const float *gate, size_t n);
+    void (*exp_row)(float *x, size_t n);
     void (*rotate_row)(float *x, uint32_t rotary_dim, const float *cos, const float *sin);
 
     /* Attention of one tile of up to TILE_LANES queries of one head; see body_attend.h. `scratch`
@@ -51,5 +58,9 @@ extern const kernel_table kernels_scalar;
 #if defined(__x86_64__)
 extern const kernel_table kernels_avx2;
 #endif
+
+/* The table called `name`, or the best one this processor runs when NULL. CLEF_ERR_INPUT names the
+ * tables that it can run. */
+clef_status kernels_choose(const kernel_table **out, const char *name, clef_error *err);
 
 #endif

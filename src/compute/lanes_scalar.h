@@ -1,5 +1,5 @@
 /* lanes_scalar.h - eight independent f32 lanes in plain C: the definition of what a lane operation
- * gives. Included by one kernels_*.c only, before the kernel bodies. */
+ * gives. Included by kernels_scalar.c before the kernel bodies, and by fmath.c with LANES 1. */
 #ifndef COMPUTE_LANES_H
 #define COMPUTE_LANES_H
 
@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifndef LANES
 #define LANES 8
+#endif
 
 typedef struct {
     float v[LANES];
@@ -72,16 +74,22 @@ static inline f8 f8_select_lt(f8 a, f8 b, f8 x, f8 y) {
     EACH_LANE x.v[i] = a.v[i] < b.v[i] ? x.v[i] : y.v[i];
     return x;
 }
-/* a * 2^n for integral n in [-126, 127] */
+/* a * 2^n for integral n in [-126, 127]; a NaN where `a` is one, whatever n. Adding 1.5 * 2^23
+ * moves the integer into the low bits of the sum, which also holds for an n that no conversion
+ * takes. */
 static inline f8 f8_scale2(f8 a, f8 n) {
     EACH_LANE {
-        const uint32_t bits = (uint32_t)((int32_t)n.v[i] + 127) << 23;
+        const float moved = n.v[i] + 0x1.8p+23f;
+        uint32_t bits;
+        memcpy(&bits, &moved, sizeof bits);
+        bits = (bits + 127u) << 23;
         float two_n;
         memcpy(&two_n, &bits, sizeof two_n);
         a.v[i] *= two_n;
     }
     return a;
 }
+#if LANES == 8
 /* The fixed tree ((0+4)+(2+6)) + ((1+5)+(3+7)). */
 static inline float f8_sum(f8 a) {
     const float s0 = a.v[0] + a.v[4], s1 = a.v[1] + a.v[5], s2 = a.v[2] + a.v[6],
@@ -99,6 +107,7 @@ static inline f8 f8_load_bf16(const void *p) {
     }
     return r;
 }
+#endif
 
 #undef EACH_LANE
 

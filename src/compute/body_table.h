@@ -1,0 +1,15 @@
+/* body_table.h - all kernel bodies and the entries they make. A kernels_NAME.c includes its lanes,
+ * then this, and exports {.name = ..., .needs = ..., KERNEL_ENTRIES}. */
+#ifndef COMPUTE_BODY_TABLE_H
+#define COMPUTE_BODY_TABLE_H
+
+#include "compute/body_math.h"
+#include "compute/body_rows.h"
+#include "compute/body_tile.h"
+
+#define KERNEL_ENTRIES                                                                    \
+    .tile = tile, .tile_half = tile_half, .widen = widen, .rms_norm_row = rms_norm_row,   \
+    .layer_norm_row = layer_norm_row, .silu_mul_row = silu_mul_row, .gelu_row = gelu_row, \
+    .sigmoid_mul_row = sigmoid_mul_row, .exp_row = exp_row, .rotate_row = rotate_row, .peak = peak
+
+#endif

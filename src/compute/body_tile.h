@@ -1,0 +1,136 @@
+/* body_tile.h - the tile of a matrix product, the widening of stored weights, and the ceiling that
+ * both are measured against.
+ *
+ * Lanes are rows, weights are broadcast: 16 rows x 6 outputs are twelve accumulators, which leaves
+ * four of sixteen registers for two vectors of x and the weight, and a step in k costs two loads
+ * and six broadcasts for twelve fused multiply-adds. For the last rows of a panel 8 x 12 holds the
+ * same number of accumulators. Each accumulator is a variable of its own and each count a constant
+ * where the loop is written: of an array, clang keeps parts in memory. */
+#ifndef COMPUTE_BODY_TILE_H
+#define COMPUTE_BODY_TILE_H
+
+#include "base/tensor.h"
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+#define SIX(do_it) do_it(0) do_it(1) do_it(2) do_it(3) do_it(4) do_it(5)
+#define TWELVE(do_it) SIX(do_it) do_it(6) do_it(7) do_it(8) do_it(9) do_it(10) do_it(11)
+
+/* 16 rows, n_out <= 6 outputs. */
+ALWAYS_INLINE void tile_loop(float *out, const float *x, const float *w, size_t w_out, size_t w_k,
+                             uint32_t n_k, const size_t n_out) {
+#define ZERO(o) f8 low##o = f8_set1(0.0f), high##o = low##o;
+    SIX(ZERO)
+    for (uint32_t k = 0; k < n_k; k++) {
+        const f8 x_low = f8_load(x), x_high = f8_load(x + LANES);
+#define STEP(o)                                    \
+    if (o < n_out) {                               \
+        const f8 weight = f8_set1(w[o * w_out]);   \
+        low##o = f8_fma(x_low, weight, low##o);    \
+        high##o = f8_fma(x_high, weight, high##o); \
+    }
+        SIX(STEP)
+        x += TILE_LANES;
+        w += w_k;
+    }
+#define ADD(o)                                                      \
+    if (o < n_out) {                                                \
+        float *to = out + TILE_LANES * o;                           \
+        f8_store(to, f8_add(f8_load(to), low##o));                  \
+        f8_store(to + LANES, f8_add(f8_load(to + LANES), high##o)); \
+    }
+    SIX(ADD)
+#undef ZERO
+#undef STEP
+#undef ADD
+}
+
+/* 8 rows, n_out <= 12 outputs. */
+ALWAYS_INLINE void tile_half_loop(float *out, const float *x, const float *w, size_t w_out,
+                                  size_t w_k, uint32_t n_k, const size_t n_out) {
+#define ZERO(o) f8 sum##o = f8_set1(0.0f);
+    TWELVE(ZERO)
+    for (uint32_t k = 0; k < n_k; k++) {
+        const f8 rows = f8_load(x);
+#define STEP(o) \
+    if (o < n_out) sum##o = f8_fma(rows, f8_set1(w[o * w_out]), sum##o);
+        TWELVE(STEP)
+        x += HALF_LANES;
+        w += w_k;
+    }
+#define ADD(o) \
+    if (o < n_out) f8_store(out + LANES * o, f8_add(f8_load(out + LANES * o), sum##o));
+    TWELVE(ADD)
+#undef ZERO
+#undef STEP
+#undef ADD
+}
+
+/* Weights contiguous in k (linears, scores) are most of the work and get loops of their own. */
+#define TILE_CASE(loop, n)                       \
+    case n:                                      \
+        if (w_k == 1) {                          \
+            loop(out, x, w, w_out, 1, n_k, n);   \
+        } else {                                 \
+            loop(out, x, w, w_out, w_k, n_k, n); \
+        }                                        \
+        break;
+
+static void tile(float *out, const float *x, const float *w, size_t w_out, size_t w_k,
+                 uint32_t n_out, uint32_t n_k) {
+    switch (n_out) {
+        TILE_CASE(tile_loop, 1)
+        TILE_CASE(tile_loop, 2)
+        TILE_CASE(tile_loop, 3)
+        TILE_CASE(tile_loop, 4)
+        TILE_CASE(tile_loop, 5)
+        TILE_CASE(tile_loop, 6)
+    }
+}
+
+static void tile_half(float *out, const float *x, const float *w, size_t w_out, size_t w_k,
+                      uint32_t n_out, uint32_t n_k) {
+    switch (n_out) {
+        TILE_CASE(tile_half_loop, 1)
+        TILE_CASE(tile_half_loop, 2)
+        TILE_CASE(tile_half_loop, 3)
+        TILE_CASE(tile_half_loop, 4)
+        TILE_CASE(tile_half_loop, 5)
+        TILE_CASE(tile_half_loop, 6)
+        TILE_CASE(tile_half_loop, 7)
+        TILE_CASE(tile_half_loop, 8)
+        TILE_CASE(tile_half_loop, 9)
+        TILE_CASE(tile_half_loop, 10)
+        TILE_CASE(tile_half_loop, 11)
+        TILE_CASE(tile_half_loop, 12)
+    }
+}
+
+static void widen(float *out, dtype type, const void *data, size_t first, size_t n) {
+    size_t done = 0;
+    if (type == DTYPE_BF16) {
+        const char *p = (const char *)data + 2 * first;
+        for (; done + LANES <= n; done += LANES) f8_store(out + done, f8_load_bf16(p + 2 * done));
+    }
+    tensor_to_float(out + done, type, data, first + done, n - done);
+}
+
+static float peak(uint64_t n, double *flops) {
+    const f8 scale = f8_set1(0.999f), step = f8_set1(0.001f);
+#define START(i) f8 sum##i = f8_set1((float)i);
+    TWELVE(START)
+    for (uint64_t round = 0; round < n; round++) {
+#define STEP(i) sum##i = f8_fma(sum##i, scale, step);
+        TWELVE(STEP)
+    }
+    f8 all = f8_set1(0.0f);
+#define ADD(i) all = f8_add(all, sum##i);
+    TWELVE(ADD)
+#undef START
+#undef STEP
+#undef ADD
+    *flops = 2.0 * 12 * LANES * (double)n;
+    return f8_sum(all);
+}
+
+#endif
