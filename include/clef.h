@@ -103,8 +103,9 @@ typedef int clef_progress(void *user, size_t done, size_t total);
 
 /* All zero is the default. */
 typedef struct {
-    uint32_t max_length;      /* tokens of a record; 0: 16384 */
-    int64_t max_state_tokens; /* keep at most this many tokens of the state; 0: no such limit */
+    uint32_t max_length; /* tokens of a record; 0: 16384 */
+    int cap_state;       /* nonzero: keep at most max_state_tokens of the state, cut its end */
+    uint32_t max_state_tokens; /* 0 keeps none; ignored without cap_state */
     clef_truncate truncate;
     clef_control control_tokens;
     clef_confidence confidence;

@@ -74,7 +74,7 @@ static clef_status run_chunks(const batch_run *run, workspace *ws, batch_item *i
                              total);
         const uint32_t n_segments = fill_chunk(run, items, n, records, &at, segments, owner);
         if (n_segments == 0) return CLEF_OK;
-        backbone_chunk(m, ws, segments, n_segments, run->watch, run->watch_context);
+        backbone_chunk(m, ws, segments, n_segments, NULL, NULL);
         float *hidden = ws->y;
         for (uint32_t i = 0; i < n_segments; i++) {
             batch_item *item = &items[owner[i]];

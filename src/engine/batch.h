@@ -15,15 +15,12 @@ typedef struct {
 
 /* Runs all items, packed back to back in chunks of `chunk` rows. A record's bits do not depend on
  * the others. Each item's fault is its own; the call fails (and the items then hold nothing) only
- * when the progress callback stops it or there is no memory for the common buffers. `watch` sees
- * the residual rows of every chunk (model/backbone.h); NULL outside tests. */
+ * when the progress callback stops it or there is no memory for the common buffers. */
 typedef struct {
     const model *m;
     uint32_t chunk;
     clef_progress *progress; /* may be NULL */
     void *user;
-    backbone_watch *watch;
-    void *watch_context;
 } batch_run;
 clef_status batch_items(const batch_run *run, batch_item *items, size_t n, clef_error *err);
 

@@ -112,6 +112,7 @@ typedef struct {
 static prompt_limits limits_of(const clef_ask_options *o) {
     return (prompt_limits){
         .max_length = o->max_length == 0 ? ENGINE_DEFAULT_LENGTH : o->max_length,
+        .cap_state = o->cap_state != 0,
         .max_state_tokens = o->max_state_tokens,
         .truncate = o->truncate,
         .control = o->control_tokens,
@@ -122,9 +123,6 @@ static clef_status check_ask_options(const clef_engine *e, const clef_ask_option
                                      clef_error *err) {
     if (o->digits != 0 && o->digits != 4 && o->digits != 7)
         return clef_fail(err, CLEF_ERR_INPUT, "digits: %u, wanted 4 or 7", o->digits);
-    if (o->max_state_tokens < 0)
-        return clef_fail(err, CLEF_ERR_INPUT, "max_state_tokens: %lld, wanted 1 or more",
-                         (long long)o->max_state_tokens);
     if (e->has_weights && o->max_length > e->cfg.max_positions)
         return clef_fail(err, CLEF_ERR_INPUT, "max_length: %u tokens, the model has %u positions",
                          o->max_length, e->cfg.max_positions);

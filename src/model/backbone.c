@@ -219,5 +219,6 @@ void backbone_chunk(const model *m, workspace *ws, const segment *segments, uint
     }
     compute_enter(m->c, CLEF_PART_OTHER);
     rms_norm(m->c, ws->y, ws->x, m->w->final_norm, n, cfg->hidden, cfg->rms_eps);
+    if (watch != NULL) watch(context, cfg->n_layers + 1, ws->y);
     for (uint32_t i = 0; i < n_segments; i++) segments[i].seq->n_done += segments[i].n_rows;
 }

@@ -29,7 +29,8 @@ typedef struct {
 } segment;
 
 /* Called after the embedding (layer 0) and after each layer i (as i + 1) with the residual stream
- * [n_rows, hidden]; for tests that compare every border with the reference. */
+ * [n_rows, hidden], and at last (n_layers + 1) with the final-norm rows; for tests that compare
+ * every border with the reference. */
 typedef void backbone_watch(void *context, uint32_t layer, const float *x);
 
 /* Computes the rows of all segments, back to back, and leaves the final-norm hidden rows in

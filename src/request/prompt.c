@@ -221,8 +221,7 @@ static clef_status fit_state(size_t *kept, const builder *b, clef_error *err) {
                          fixed, limits->max_length, b->schema.n);
     const size_t room = limits->max_length - fixed;
     size_t n = b->state.n;
-    if (limits->max_state_tokens > 0 && n > (uint64_t)limits->max_state_tokens)
-        n = (size_t)limits->max_state_tokens;
+    if (limits->cap_state && n > limits->max_state_tokens) n = limits->max_state_tokens;
     if (n > room && limits->truncate == CLEF_TRUNCATE_NONE)
         return clef_fail(err, CLEF_ERR_LIMIT,
                          "state: the record needs %zu tokens, the limit is %u; shorten the state, "
@@ -272,10 +271,6 @@ static clef_status join(prompt *out, builder *b, const request *rq, size_t kept,
 
 clef_status prompt_build(prompt *out, const request *rq, const tokenizer *t,
                          const prompt_limits *limits, arena *mem, clef_error *err) {
-    if (limits->max_state_tokens < 0)
-        return clef_fail(err, CLEF_ERR_INPUT,
-                         "max_state_tokens: %lld; wanted 0 for no limit, or more",
-                         (long long)limits->max_state_tokens);
     TRY(prompt_check_tokenizer(t, err));
     builder b = {
         .t = t,

@@ -7,8 +7,9 @@
 #include "text/tokenizer.h"
 
 typedef struct {
-    uint32_t max_length;      /* tokens of the whole record */
-    int64_t max_state_tokens; /* 0: no such limit */
+    uint32_t max_length;       /* tokens of the whole record */
+    bool cap_state;            /* keep at most max_state_tokens of the state, 0 included */
+    uint32_t max_state_tokens; /* without cap_state: ignored */
     clef_truncate truncate;
     clef_control control;
     const uint32_t *image_tokens; /* [n_images] merged patches of each picture; may be NULL */
