@@ -59,7 +59,7 @@ clef_status engine_open_tokenizer(clef_engine *e, const clef_options *options, c
     return s;
 }
 
-static clef_status check_options(const clef_options *o, clef_error *err) {
+clef_status engine_check_options(const clef_options *o, clef_error *err) {
     if (o->model == NULL && !(o->tokenizer_only && o->tokenizer != NULL))
         return clef_fail(err, CLEF_ERR_INPUT, "no model is named");
     if (o->threads > 1024)
@@ -70,14 +70,26 @@ static clef_status check_options(const clef_options *o, clef_error *err) {
     return CLEF_OK;
 }
 
-clef_status clef_open(clef_engine **out, const clef_options *options, clef_error *err) {
-    TRY(check_options(options, err));
+clef_status engine_new(clef_engine **out, const clef_options *options, clef_error *err) {
     clef_engine *e = calloc(1, sizeof *e);
     if (e == NULL) return clef_fail_memory(err);
     pthread_mutex_init(&e->lock, NULL);
     clef_status s = CLEF_OK;
     if (options->model != NULL) s = hub_resolve(&e->dir, options->model, options->hub_cache, err);
-    if (s == CLEF_OK && !options->tokenizer_only) s = engine_open_weights(e, options, err);
+    if (s != CLEF_OK) {
+        clef_close(e);
+        return s;
+    }
+    *out = e;
+    return CLEF_OK;
+}
+
+clef_status clef_open(clef_engine **out, const clef_options *options, clef_error *err) {
+    TRY(engine_check_options(options, err));
+    clef_engine *e = NULL;
+    TRY(engine_new(&e, options, err));
+    clef_status s = CLEF_OK;
+    if (!options->tokenizer_only) s = engine_open_weights(e, options, err);
     if (s == CLEF_OK) s = engine_open_tokenizer(e, options, err);
     if (s != CLEF_OK) {
         clef_close(e);

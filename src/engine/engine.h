@@ -24,7 +24,14 @@ struct clef_engine {
     pthread_mutex_t lock; /* one run at a time: guards c */
 };
 
-/* Everything but the tokenizer. `e` is zeroed but for dir and lock. */
+/* Refuses options that no model could be opened with. */
+clef_status engine_check_options(const clef_options *options, clef_error *err);
+
+/* An engine that knows its folder and nothing else yet; fill it with the two calls below and close
+ * it with clef_close, at any stage. */
+clef_status engine_new(clef_engine **out, const clef_options *options, clef_error *err);
+
+/* Everything but the tokenizer. */
 clef_status engine_open_weights(clef_engine *e, const clef_options *options, clef_error *err);
 
 /* The tokenizer's file and its agreement with the weights. */
