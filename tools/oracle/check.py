@@ -222,6 +222,8 @@ def check_toy(toy, names):
         if name.startswith(toy + ".") and name.endswith(".json"):
             margins += json.load(open(os.path.join(DATA, "golden", name))).get("margins", [])
     for name in names:
+        if not os.path.exists(os.path.join(DATA, "golden", f"{toy}.{name}.safetensors")):
+            continue
         base = os.path.join(DATA, "golden", f"{toy}.{name}")
         doc, gold = json.load(open(base + ".json")), load(base + ".safetensors")
         ids, rows = np.array(doc["ids"]), gold["rows"]

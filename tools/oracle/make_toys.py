@@ -107,33 +107,50 @@ def train_tokenizer(pattern, n_base):
     tok.train_from_iterator([text] + PROMPT * 60, trainer)
     model = json.loads(tok.to_str())["model"]
     order = [k for k, _ in sorted(model["vocab"].items(), key=lambda kv: kv[1])]
+    merges = [m if isinstance(m, list) else m.split(" ") for m in model["merges"]]
+    # As for 31 entries of the release: three entries come, with their merge, before one of their parts.
+    made = {a + b: i for i, (a, b) in enumerate(merges)}
+    late = [i for i, (a, b) in enumerate(merges) if len(a) > 2 and a in made and i > 300][::60][:3]
+    for i in late:
+        part = made[merges[i][0]]
+        x, y = order.index("".join(merges[i])), order.index(merges[i][0])
+        order[x], order[y] = order[y], order[x]
+        merges[i], merges[part] = merges[part], merges[i]
+        made = {a + b: i for i, (a, b) in enumerate(merges)}
     extra = ["".join(alphabet[b] for b in s.encode("utf-8")) for s in UNREACHABLE]
     assert not set(extra) & set(order), "an unreachable entry is reachable"
     for i, s in enumerate(extra):           # between reachable ones, as in the release
         order.insert(300 + 97 * i, s)
-    vocab = {k: i for i, k in enumerate(order)}
-    merges = [m if isinstance(m, list) else m.split(" ") for m in model["merges"]]
-    return vocab, merges
+    return {k: i for i, k in enumerate(order)}, merges
+
+
+def tokenizer_document(pattern, vocab, merges):
+    """The text of a tokenizer.json: the form of the release for `qwen2`, of its sibling for `qwen35`."""
+    n, saved = len(vocab), pattern == "qwen2"
+    added = [dict(id=n + i, content=c, single_word=False, lstrip=False, rstrip=False, normalized=False,
+                  special=bool(s)) for i, (c, s) in enumerate(ADDED)]
+
+    def byte_level(prefix, trim, regex):
+        return dict(type="ByteLevel", add_prefix_space=prefix, trim_offsets=trim, use_regex=regex)
+
+    doc = dict(
+        version="1.0", truncation=None, padding=None, added_tokens=added, normalizer=dict(type="NFC"),
+        pre_tokenizer=dict(type="Sequence", pretokenizers=[
+            dict(type="Split", pattern=dict(Regex=PATTERNS[pattern]), behavior="Isolated", invert=False),
+            byte_level(False, saved, False)]),
+        post_processor=byte_level(False, False, False), decoder=byte_level(saved, saved, saved),
+        model=dict(type="BPE", dropout=None, unk_token=None, continuing_subword_prefix="",
+                   end_of_word_suffix="", fuse_unk=False, byte_fallback=False, ignore_merges=False,
+                   vocab=vocab, merges=merges))
+    return json.dumps(doc, ensure_ascii=False, indent=2)
 
 
 def write_tokenizer(folder, pattern):
     vocab, merges = train_tokenizer(pattern, VOCAB[pattern])
     n = len(vocab)
-    added = [dict(id=n + i, content=c, single_word=False, lstrip=False, rstrip=False, normalized=False,
-                  special=bool(s)) for i, (c, s) in enumerate(ADDED)]
-    byte_level = dict(type="ByteLevel", add_prefix_space=False, trim_offsets=False, use_regex=False)
-    doc = dict(
-        version="1.0", truncation=None, padding=None, added_tokens=added, normalizer=dict(type="NFC"),
-        pre_tokenizer=dict(type="Sequence", pretokenizers=[
-            dict(type="Split", pattern=dict(Regex=PATTERNS[pattern]), behavior="Isolated", invert=False),
-            byte_level]),
-        post_processor=byte_level, decoder=byte_level,
-        model=dict(type="BPE", dropout=None, unk_token=None, continuing_subword_prefix="",
-                   end_of_word_suffix="", fuse_unk=False, byte_fallback=False, ignore_merges=False,
-                   vocab=vocab, merges=merges))
     path = os.path.join(folder, "tokenizer.json")
     with open(path, "w", encoding="utf-8") as f:
-        json.dump(doc, f, ensure_ascii=False, separators=(",", ":"))
+        f.write(tokenizer_document(pattern, vocab, merges))
     tok = Tokenizer.from_file(path)
     for s in UNREACHABLE:
         assert len(tok.encode(s, add_special_tokens=False).ids) > 1, s

