@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/cpu.h"
 #include "checkpoint/hub.h"
 #include "engine/engine.h"
