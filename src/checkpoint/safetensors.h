@@ -14,12 +14,12 @@ typedef struct safetensors safetensors;
 clef_status safetensors_open(safetensors **out, const char *path, clef_error *err);
 
 /* Opens the model of folder `dir`: the shards that model.safetensors.index.json names (rules of
- * section 2.2, strict), or model.safetensors when there is no index. A missing shard is named
- * together with the first tensor it should hold. */
+ * section 2.2, strict), or model.safetensors when there is no index. Links may not lead out of the
+ * model (hub_file). A missing shard is named together with the first tensor it should hold. */
 clef_status safetensors_open_model(safetensors **out, const char *dir, clef_error *err);
 void safetensors_close(safetensors *st);
 
-/* The tensor of that name, or NULL. Constant time. */
+/* The tensor of that name, or NULL. */
 const tensor *safetensors_find(const safetensors *st, str name);
 
 /* All tensors in name order, for reports and strict binding: 0 <= i < safetensors_count. */
@@ -34,8 +34,15 @@ safetensors_entry safetensors_at(const safetensors *st, uint32_t i);
 /* The path of the file that holds `t` (one of this set's tensors), for error sentences. */
 const char *safetensors_file_of(const safetensors *st, const tensor *t);
 
+/* The path of the file, or of the index when there is one, for sentences about what is missing. */
+const char *safetensors_path(const safetensors *st);
+
 /* Bytes mapped, all files together. */
 size_t safetensors_bytes(const safetensors *st);
+
+/* A sentence about something that is odd but harms nothing, or NULL: an index whose total_size is
+ * not the sum of the tensors. */
+const char *safetensors_note(const safetensors *st);
 
 /* The header check alone, for fuzzing: does `n` bytes at `data` form a valid file? */
 clef_status safetensors_check(const void *data, size_t n, const char *label, clef_error *err);
