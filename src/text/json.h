@@ -48,7 +48,8 @@ typedef struct {
  *   CLEF_ERR_LIMIT   nested deeper than max_depth
  *   CLEF_ERR_MEMORY
  * `label` names the text in error sentences ("request", a file's path). `text` need not outlive the
- * call: the tree copies what it keeps. */
+ * call: the tree copies what it keeps. On failure *out is untouched; what was taken from the arena
+ * stays there. Integers may have any number of digits (CPython stops at 4,300). */
 clef_status json_parse(const json **out, str text, const char *label, const json_limits *limits,
                        arena *mem, clef_error *err);
 
@@ -61,6 +62,20 @@ bool json_u64(uint64_t *out, const json *v, uint64_t max);
 
 /* For loaders: the double a number's spelling denotes, correctly rounded; false when no number. */
 bool json_double(double *out, const json *v);
+
+/* A member and its place among its siblings. */
+typedef struct {
+    const json *member;
+    size_t place;
+} json_place;
+
+/* Sorts by name, in byte order (the order of code points); equal names keep their order. n log n;
+ * `scratch` has room for n too. */
+void json_sort(json_place *members, json_place *scratch, size_t n);
+
+/* How many of the first bytes stand for themselves inside a JSON string: all up to a quote, a
+ * backslash or a control below 0x20. */
+size_t json_plain(const char *p, size_t n);
 
 /* "null", "a string", "an array", ... for error sentences. */
 const char *json_kind_name(const json *v);
