@@ -4,24 +4,30 @@
 #   make demo         set-up, build, a toy checkpoint, one answered request
 #   make test         set-up, build, all tests
 #   make check        format, tidy, layers, headers alone, both compilers
-#   make asan tsan    the tests under the sanitizers
+#   make asan tsan    the tests under the sanitizers, in their own build folders
 #   make fuzz         every fuzz harness for FUZZ_SECONDS seconds
 #   make parity       the long comparisons against CPython and the reference tokenizer
-#   make bench        the measured table of the README
+#   make bench        the measured table of the README, MODEL=DIR
 #   make install      PREFIX=/usr/local, DESTDIR=
+#
+# CC, OPT, CFLAGS and LDFLAGS may be given; B names the build folder. A build with other flags or
+# another compiler needs its own B, because flags are not tracked.
 
 CC ?= cc
 AR ?= ar
 B ?= build
 PREFIX ?= /usr/local
+DESTDIR ?=
 FUZZ_SECONDS ?= 60
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 
 VERSION := $(shell sed -n 's/^\#define CLEF_VERSION "\(.*\)"/\1/p' include/clef.h)
+SONAME := libclef.so.$(firstword $(subst ., ,$(VERSION)))
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wcast-qual \
         -Wwrite-strings -Wformat=2 -Wundef -Werror
 OPT ?= -O2 -g
-CPPFLAGS += -Iinclude -Isrc -I$(B)/gen -D_POSIX_C_SOURCE=200809L
+CPPFLAGS += -Iinclude -Isrc -I. -I$(B)/gen -D_XOPEN_SOURCE=700
 CFLAGS_ALL = -std=c11 $(OPT) $(WARN) -ffp-contract=off -fvisibility=hidden -fPIC -pthread $(CFLAGS)
 LDFLAGS_ALL = -pthread $(LDFLAGS)
 LDLIBS_ALL = -lm $(LDLIBS)
@@ -31,12 +37,16 @@ CLI_SRC := $(filter-out %_test.c,$(wildcard src/cli/*.c))
 TEST_SRC := $(wildcard src/*/*_test.c tests/*_test.c)
 FUZZ_SRC := $(wildcard fuzz/*_fuzz.c)
 TOOL_SRC := $(wildcard tools/*.c)
+SCRIPTS := $(wildcard tools/*/parity*.mk)
 
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 CLI_OBJ := $(CLI_SRC:%.c=$(B)/%.o)
 TEST_BIN := $(TEST_SRC:%.c=$(B)/%)
 TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
+
+# A make that runs in parallel unless the user already said how.
+SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 
 .PHONY: all
 all: clef libclef.so libclef.a
@@ -54,7 +64,14 @@ $(B)/libclef.a: $(LIB_OBJ)
 	@rm -f $@
 	$(AR) rcs $@ $^
 $(B)/libclef.so: $(LIB_OBJ)
-	$(CC) -shared -Wl,-soname,libclef.so.0 $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+	$(CC) -shared -Wl,-soname,$(SONAME) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+# The command line without main, for its own tests.
+$(B)/cli.a: $(filter-out $(B)/src/cli/main.o,$(CLI_OBJ))
+	@rm -f $@
+	$(AR) rcs $@ $^
+# The man page is the program's own help text.
+$(B)/clef.1: $(B)/clef
+	$(B)/clef help --man > $@.part && mv $@.part $@
 
 # Bytes from outside are read in these folders: every narrowing is spelled out.
 $(B)/src/text/%.o $(B)/src/request/%.o $(B)/src/checkpoint/%.o: CFLAGS_ALL += -Wconversion
@@ -68,10 +85,15 @@ $(B)/%.o: %.c Makefile
 # ---- tests -----------------------------------------------------------------------------------
 
 TEST_CPPFLAGS = -DTESTDATA='"testdata/"' -DBUILD_DIR='"$(B)/"'
+TEST_LIBS := $(if $(CLI_SRC),$(B)/cli.a) $(B)/libclef.a
 
-$(TEST_BIN): $(B)/%: %.c $(B)/libclef.a Makefile
+# A test that includes tests/oom.h decides which allocation fails.
+OOM_BIN := $(patsubst %.c,$(B)/%,$(shell grep -l '"tests/oom.h"' $(TEST_SRC) /dev/null))
+$(OOM_BIN): LDFLAGS_ALL += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=posix_memalign
+
+$(TEST_BIN): $(B)/%: %.c $(TEST_LIBS) Makefile
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(B)/libclef.a -lcmocka $(LDLIBS_ALL)
+	$(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(TEST_LIBS) -lcmocka $(LDLIBS_ALL)
 
 $(TOOL_BIN): $(B)/%: %.c $(B)/libclef.a Makefile
 	@mkdir -p $(@D)
@@ -81,15 +103,125 @@ $(FUZZ_BIN): $(B)/%: %.c $(B)/libclef.a Makefile
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $< $(B)/libclef.a $(LDLIBS_ALL)
 
-.PHONY: tests
+# These run the program and the tools.
+$(B)/tests/cli_test: | $(B)/clef
+
+.PHONY: tests tools fuzzers run-tests
 tests: $(TEST_BIN)
+tools: $(TOOL_BIN)
+fuzzers: $(FUZZ_BIN)
 
 # Builds and runs the tests of one module: make t-json
 t-%:
 	@$(MAKE) --no-print-directory $(filter %/$*_test,$(TEST_BIN)) && $(filter %/$*_test,$(TEST_BIN))
 
-.PHONY: clean
+run-tests: tests tools
+	@tools/run_tests $(TEST_BIN)
+
+.PHONY: test asan tsan
+test:
+	@tools/setup.sh test
+	@$(SUBMAKE) all run-tests
+
+# The install test compiles against an installed copy; the sanitizers have nothing to add to it.
+asan:
+	@tools/setup.sh test
+	@$(SUBMAKE) run-tests B=build/asan TEST_SRC="$(filter-out tests/install_test.c,$(TEST_SRC))" \
+	  CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" \
+	  LDFLAGS="-fsanitize=address,undefined"
+
+tsan:
+	@tools/setup.sh test
+	@$(SUBMAKE) run-tests B=build/tsan TEST_SRC="$(filter-out tests/install_test.c,$(TEST_SRC))" \
+	  CFLAGS="-fsanitize=thread" LDFLAGS="-fsanitize=thread"
+
+# Corpora grow under build/fuzz/corpus; what a run finds lies in build/fuzz/found.
+.PHONY: fuzz
+fuzz:
+	@tools/setup.sh check
+	@$(SUBMAKE) fuzzers CC=clang B=build/fuzz \
+	  CFLAGS="-fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all" \
+	  LDFLAGS="-fsanitize=address,undefined"
+	@tools/run_fuzz $(FUZZ_SECONDS) $(FUZZ_SRC:%.c=build/fuzz/%)
+
+# ---- checks ----------------------------------------------------------------------------------
+
+C_FILES = $(sort $(wildcard include/*.h src/*/*.[ch] tests/*.[ch] fuzz/*.[ch] tools/*.[ch] examples/*.[ch]))
+HEADERS = $(filter %.h,$(C_FILES))
+AVX2_FILES = src/compute/lanes_avx2.h src/compute/kernels_avx2.c
+TIDY_STAMPS = $(patsubst %.c,$(B)/tidy/%.ok,$(filter %.c,$(C_FILES)))
+HEADER_STAMPS = $(HEADERS:%=$(B)/headers/%.ok)
+
+.PHONY: check check-format check-layers check-tidy check-headers check-compilers
+check:
+	@tools/setup.sh check
+	@$(SUBMAKE) check-format check-layers
+	@$(SUBMAKE) check-headers check-tidy
+	@$(SUBMAKE) check-compilers
+	@echo "check: clean"
+
+check-format:
+	clang-format --dry-run -Werror $(C_FILES)
+check-layers:
+	tools/check_layers
+check-tidy: $(TIDY_STAMPS)
+check-headers: $(HEADER_STAMPS)
+check-compilers:
+	@$(MAKE) --no-print-directory all tests tools fuzzers B=build/clang CC=clang
+	@$(MAKE) --no-print-directory all tests tools FUZZ_SRC= B=build/gcc CC=gcc
+
+$(B)/tidy/%.ok: %.c .clang-tidy $(HEADERS)
+	@mkdir -p $(@D)
+	clang-tidy --quiet $< -- $(CPPFLAGS) $(TEST_CPPFLAGS) -std=c11 $(if $(filter $<,$(AVX2_FILES)),-mavx2 -mfma -mf16c)
+	@touch $@
+$(B)/headers/%.ok: % $(HEADERS)
+	@mkdir -p $(@D)
+	@$(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(if $(filter $<,$(AVX2_FILES)),-mavx2 -mfma -mf16c) -fsyntax-only -x c $<
+	@touch $@
+
+# ---- long comparisons, measuring, showing ----------------------------------------------------
+
+.PHONY: parity bench demo
+parity:
+-include $(SCRIPTS)
+
+bench: all
+	@test -n "$(MODEL)" || { echo "make bench MODEL=DIR: a checkpoint to measure"; exit 2; }
+	./clef bench --model "$(MODEL)"
+
+demo:
+	@tools/setup.sh demo
+	@$(SUBMAKE) all tools
+	@tools/demo.sh
+
+# ---- installing ------------------------------------------------------------------------------
+
+BINDIR = $(DESTDIR)$(PREFIX)/bin
+LIBDIR = $(DESTDIR)$(PREFIX)/lib
+INCDIR = $(DESTDIR)$(PREFIX)/include
+MANDIR = $(DESTDIR)$(PREFIX)/share/man/man1
+
+.PHONY: install uninstall
+install: $(B)/clef $(B)/libclef.a $(B)/libclef.so $(B)/clef.1
+	install -d "$(BINDIR)" "$(LIBDIR)/pkgconfig" "$(INCDIR)" "$(MANDIR)"
+	install -m 755 $(B)/clef "$(BINDIR)/clef"
+	install -m 644 $(B)/libclef.a "$(LIBDIR)/libclef.a"
+	install -m 755 $(B)/libclef.so "$(LIBDIR)/libclef.so.$(VERSION)"
+	ln -sf libclef.so.$(VERSION) "$(LIBDIR)/$(SONAME)"
+	ln -sf $(SONAME) "$(LIBDIR)/libclef.so"
+	install -m 644 include/clef.h "$(INCDIR)/clef.h"
+	install -m 644 $(B)/clef.1 "$(MANDIR)/clef.1"
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' clef.pc.in > "$(LIBDIR)/pkgconfig/clef.pc"
+
+uninstall:
+	rm -f "$(BINDIR)/clef" "$(LIBDIR)/libclef.a" "$(LIBDIR)/libclef.so" "$(LIBDIR)/$(SONAME)" \
+	  "$(LIBDIR)/libclef.so.$(VERSION)" "$(LIBDIR)/pkgconfig/clef.pc" "$(INCDIR)/clef.h" \
+	  "$(MANDIR)/clef.1"
+
+.PHONY: clean help
 clean:
 	rm -rf build clef libclef.a libclef.so
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(TOOL_BIN:=.d)

@@ -1,0 +1,92 @@
+#!/bin/sh
+# Installs what a make target needs and this machine lacks.
+#
+# Usage: tools/setup.sh demo|test|check
+#
+# Each need is probed by using it (a header that compiles, a command that is found), so nothing is
+# asked of a machine that has it in another way. Missing Debian packages are named first, then
+# installed as root or through sudo; without either, the one command to run is printed and the exit
+# status is 2.
+set -eu
+
+stage=${1:-}
+case $stage in
+demo | test | check) ;;
+*)
+    echo "usage: tools/setup.sh demo|test|check" >&2
+    exit 2
+    ;;
+esac
+
+missing=
+need() { # package, probe command...
+    package=$1
+    shift
+    "$@" > /dev/null 2>&1 || missing="$missing $package"
+}
+compiles() { # compiler, the text of a program, flags...
+    compiler=$1 text=$2
+    shift 2
+    # A real file, because some probes link: /dev/null as output would be replaced by root.
+    out=$(mktemp)
+    printf '%s\n' "$text" | "$compiler" -x c - -o "$out" "$@"
+    status=$?
+    rm -f "$out"
+    return $status
+}
+in_path() { command -v "$1"; }
+venv_works() { python3 -c 'import ensurepip, venv'; }
+
+cc=${CC:-cc}
+need gcc in_path "$cc"
+need make in_path make
+need libc6-dev compiles "${cc%% *}" '#include <stdio.h>
+int main(void) { return 0; }'
+if [ "$stage" != demo ]; then
+    need libcmocka-dev compiles "${cc%% *}" '#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+int main(void) { return 0; }' -lcmocka
+    need pkg-config in_path pkg-config
+    need python3 in_path python3
+    need python3-venv venv_works
+    need ca-certificates test -s /etc/ssl/certs/ca-certificates.crt
+fi
+if [ "$stage" = check ]; then
+    need clang in_path clang
+    need clang-format in_path clang-format
+    need clang-tidy in_path clang-tidy
+    need libclang-rt-14-dev compiles clang '#include <stddef.h>
+#include <stdint.h>
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n) { return p == NULL && n > 0; }' \
+        -fsanitize=fuzzer,address,undefined
+fi
+
+[ -z "$missing" ] && exit 0
+
+echo "make $stage needs these Debian packages:$missing"
+command="apt-get install -y --no-install-recommends$missing"
+if ! command -v apt-get > /dev/null; then
+    echo "this system has no apt-get: install what corresponds to them, then try again" >&2
+    exit 2
+fi
+
+if [ "$(id -u)" -eq 0 ]; then
+    as_root=
+elif command -v sudo > /dev/null && { [ -t 0 ] || sudo -n true 2> /dev/null; }; then
+    as_root=sudo
+else
+    echo "run this as root, then try again:" >&2
+    echo "    apt-get update && $command" >&2
+    exit 2
+fi
+
+# Package lists may be missing or old: they are fetched once when the first try fails.
+quietly="env DEBIAN_FRONTEND=noninteractive"
+if ! $as_root $quietly $command; then
+    $as_root apt-get update
+    $as_root $quietly $command
+fi
