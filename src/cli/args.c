@@ -1,0 +1,383 @@
+/* args.c - the table of commands and options, and the reader of argv that follows it.
+ *
+ * Nothing is guessed: an unknown name, a number with a sign or a blank, a value that is missing or
+ * out of range, an option given twice are errors, each with one sentence. Options are spelled
+ * "--name value" or "--name=value" and may stand anywhere after the command; "--" ends them. */
+#include "cli/args.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+#define BIT(command) (1u << COMMAND_##command)
+#define ALL_MODEL (BIT(ASK) | BIT(ENCODE) | BIT(BENCH))
+
+const command_spec command_table[N_COMMANDS] = {
+    [COMMAND_ASK] =
+        {"ask",
+         "clef ask --model DIR [--request FILE|-] [--out FILE] [option ...]",
+         "answer a request",
+         "Reads a request, a JSON object with a state and typed questions, from standard input or "
+         "a file of at most 64 MiB, and prints the answer as one line of JSON, or as bars with "
+         "--pretty.",
+         {"Answer a request from a file:", "clef ask --model ./clef-flash --request request.json",
+          "See the answer as bars, from a pipe:",
+          "clef ask --model Cloudflare/clef-flash --pretty < request.json"}},
+    [COMMAND_ENCODE] =
+        {"encode",
+         "clef encode --model DIR | --tokenizer FILE [--request FILE|-] [option ...]",
+         "show the tokens of a request",
+         "Prints the token ids of a request, the span of every question and option in them, and "
+         "how many tokens each part takes, as one line of JSON. Only the tokenizer is loaded.",
+         {"Count the tokens of a request:", "clef encode --model ./clef-flash < request.json",
+          "Use a tokenizer without a checkpoint:",
+          "clef encode --tokenizer tokenizer.json --request request.json"}},
+    [COMMAND_INFO] =
+        {"info",
+         "clef info DIR [--json]",
+         "describe a checkpoint folder",
+         "Prints sizes, layers, parameters, stored types, head and tokenizer of a checkpoint, what "
+         "is missing and what would not load. The exit status is 2 when it would not load.",
+         {"Look at a checkpoint:", "clef info ./clef-flash",
+          "The same for a program:", "clef info --json Cloudflare/clef-flash"}},
+    [COMMAND_BENCH] =
+        {"bench",
+         "clef bench --model DIR [--tokens N] [--repeats N] [--json] [option ...]",
+         "measure this machine and a checkpoint",
+         "Measures, in one run, the ceilings of this machine (fused multiply-adds, memory reads) "
+         "and the prefill of one record, part by part, with medians over the repeats. An idle "
+         "machine gives the truest numbers; the load average is printed beside them.",
+         {"Measure with the defaults:", "clef bench --model ./clef-flash",
+          "A longer record on one thread:",
+          "clef bench --model ./clef-flash --tokens 4096 --threads 1 --json"}},
+    [COMMAND_HELP] = {"help",
+                      "clef help [COMMAND | --man]",
+                      "explain a command",
+                      "Prints the help of a command, or of everything.",
+                      {"Read about one command:", "clef help ask",
+                       "Make the man page:", "clef help --man > clef.1"}},
+};
+
+const option_spec option_table[N_OPTIONS] = {
+    [OPTION_MODEL] = {"model", VALUE_TEXT, "DIR", .commands = ALL_MODEL | BIT(INFO),
+                      .help = "The checkpoint: a folder in the released layout, or Org/Name, which "
+                              "is looked up in the local hub cache and never fetched. DIR may also "
+                              "stand alone, without --model."},
+    [OPTION_TOKENIZER] = {"tokenizer", VALUE_TEXT, "FILE", .commands = BIT(ENCODE),
+                          .help = "Use this tokenizer.json; no checkpoint is needed."},
+    [OPTION_REQUEST] = {"request", VALUE_TEXT, "FILE", .commands = BIT(ASK) | BIT(ENCODE),
+                        .help = "The request. Standard input by default and for '-'."},
+    [OPTION_OUT] = {"out", VALUE_TEXT, "FILE", .commands = BIT(ASK) | BIT(ENCODE),
+                    .help = "Write the result to FILE instead of standard output. FILE is "
+                            "replaced only when the result is complete."},
+    [OPTION_PRETTY] = {"pretty", VALUE_NONE, .commands = BIT(ASK),
+                       .help = "Print a bar for every option instead of JSON."},
+    [OPTION_LOGITS] = {"logits", VALUE_NONE, .commands = BIT(ASK),
+                       .help = "Also print question, option and logit of every option to standard "
+                               "error, one option a line, separated by tabs."},
+    [OPTION_CONFIDENCE] = {"confidence", VALUE_CHOICE, .choices = {"top", "typesafe", "entropy"},
+                           .commands = BIT(ASK),
+                           .help = "What the answer calls confidence: the largest probability; "
+                                   "TypeSafe's formula, 0 at uniform and 1 at certain; or one "
+                                   "minus the entropy over its maximum. Default top."},
+    [OPTION_DIGITS] = {"digits", VALUE_CHOICE, .choices = {"4", "7"}, .commands = BIT(ASK),
+                       .help = "Decimals of printed probabilities. Default 4."},
+    [OPTION_MAX_LENGTH] = {"max-length", VALUE_NUMBER, "N", 1, UINT32_MAX,
+                           .commands = BIT(ASK) | BIT(ENCODE),
+                           .help = "The most tokens a record may have. Default 16384."},
+    [OPTION_MAX_STATE_TOKENS] = {"max-state-tokens", VALUE_NUMBER, "N", 1, UINT32_MAX,
+                                 .commands = BIT(ASK) | BIT(ENCODE),
+                                 .help = "Keep only the first N tokens of the state. No such "
+                                         "limit by default."},
+    [OPTION_TRUNCATE] = {"truncate", VALUE_CHOICE, .choices = {"none", "state"},
+                         .commands = BIT(ASK) | BIT(ENCODE),
+                         .help = "What happens to a record longer than --max-length: refuse it, "
+                                 "naming both numbers, or cut the end of the state as the "
+                                 "reference does. Default none."},
+    [OPTION_CONTROL_TOKENS] = {"control-tokens", VALUE_CHOICE,
+                               .choices = {"plain", "reference", "reject"},
+                               .commands = BIT(ASK) | BIT(ENCODE),
+                               .help = "What the spelling of a control token in the request's "
+                                       "text becomes: ordinary text, the control token as in the "
+                                       "reference, or an error. Default plain."},
+    [OPTION_THREADS] = {"threads", VALUE_NUMBER, "N", 1, 1024, .commands = BIT(ASK) | BIT(BENCH),
+                        .help = "Worker threads; the answer does not depend on them. Default: as "
+                                "many as this process may run on."},
+    [OPTION_CHUNK] = {"chunk", VALUE_NUMBER, "N", 1, 4096, .commands = BIT(ASK) | BIT(BENCH),
+                      .help = "Tokens computed per step, 1 to 4096: smaller takes less memory, "
+                              "larger less time. Default 512."},
+    [OPTION_KERNELS] = {"kernels", VALUE_TEXT, "NAME", .commands = BIT(ASK) | BIT(BENCH),
+                        .help = "The arithmetic: scalar or avx2; the answer does not depend on "
+                                "it. Default: the fastest that this processor runs."},
+    [OPTION_SPLIT] = {"split", VALUE_CHOICE, .choices = {"qwen2", "qwen35"},
+                      .commands = ALL_MODEL | BIT(INFO),
+                      .help = "Split words by this pattern instead of the one that tokenizer.json "
+                              "states."},
+    [OPTION_PROGRESS] = {"progress", VALUE_NONE, .commands = BIT(ASK) | BIT(BENCH),
+                         .help = "Show a bar with the remaining time while a long record is "
+                                 "computed, if standard error is a terminal."},
+    [OPTION_TOKENS] = {"tokens", VALUE_NUMBER, "N", 1, UINT32_MAX, .commands = BIT(BENCH),
+                       .help = "Length of the measured record. Default 512."},
+    [OPTION_REPEATS] = {"repeats", VALUE_NUMBER, "N", 1, 1000, .commands = BIT(BENCH),
+                        .help = "Runs that the medians are taken over. Default 5."},
+    [OPTION_JSON] = {"json", VALUE_NONE, .commands = BIT(INFO) | BIT(BENCH),
+                     .help = "Print one JSON object instead of text."},
+    [OPTION_MAN] = {"man", VALUE_NONE, .commands = BIT(HELP),
+                    .help = "Print the manual page, for man(1)."},
+    [OPTION_HELP] = {"help", VALUE_NONE, .commands = ALL_MODEL | BIT(INFO) | BIT(HELP),
+                     .help = "Print this help."},
+};
+
+const help_section help_sections[] = {
+    {"Exit status",
+     "0 when all went well; 2 for a wrong command line, request or model file, or when the system "
+     "refused to read or write; 1 for want of memory or a fault of the program; 130 after an "
+     "interrupt and 143 after a request to terminate, which take effect between two chunks (a "
+     "second one ends the program at once). Every failure is one line on standard error."},
+    {"Environment",
+     "HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME, HOME: where the hub cache is looked for, in this "
+     "order: HF_HUB_CACHE, HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub, "
+     "HOME/.cache/huggingface/hub. NO_COLOR: when set, --pretty uses no colour."},
+    {NULL, NULL},
+};
+
+enum { MAX_NAME = 32 };
+
+/* Edits (insert, delete, replace, swap neighbours) that turn `typed` into `name`; both have at most
+ * MAX_NAME bytes. */
+static size_t edits(str typed, str name) {
+    const char *a = typed.p, *b = name.p;
+    const size_t n = typed.n, m = name.n;
+    size_t row[3][MAX_NAME + 1] = {0}; /* distances of prefixes: rows i - 2, i - 1 and i, mod 3 */
+    for (size_t j = 0; j <= m; j++) row[0][j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t *now = row[i % 3];
+        const size_t *before = row[(i + 2) % 3], *two_before = row[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t best = before[j - 1] + (a[i - 1] != b[j - 1]);
+            if (before[j] + 1 < best) best = before[j] + 1;
+            if (now[j - 1] + 1 < best) best = now[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                two_before[j - 2] + 1 < best)
+                best = two_before[j - 2] + 1;
+            now[j] = best;
+        }
+    }
+    return row[n % 3][m];
+}
+
+/* How far a candidate is from what was typed; a beginning of it is near. */
+static size_t farness(str typed, str name) {
+    if (typed.n > MAX_NAME) return SIZE_MAX;
+    if (typed.n >= 2 && typed.n <= name.n && memcmp(typed.p, name.p, typed.n) == 0) return 0;
+    const size_t n = edits(typed, name);
+    return n <= 1 + typed.n / 3 ? n : SIZE_MAX;
+}
+
+static clef_status unknown_command(const char *typed, clef_error *err) {
+    const char *nearest = NULL;
+    size_t best = SIZE_MAX;
+    for (int i = 0; i < N_COMMANDS; i++) {
+        const size_t far = farness(str_of(typed), str_of(command_table[i].name));
+        if (far < best) {
+            best = far;
+            nearest = command_table[i].name;
+        }
+    }
+    if (nearest != NULL)
+        return clef_fail(err, CLEF_ERR_INPUT, "unknown command '%s', did you mean '%s'?", typed,
+                         nearest);
+    return clef_fail(err, CLEF_ERR_INPUT, "unknown command '%s'; 'clef help' lists the commands",
+                     typed);
+}
+
+static clef_status unknown_option(str typed, command_id command, clef_error *err) {
+    str name = typed;
+    while (name.n > 0 && *name.p == '-') name = (str){name.p + 1, name.n - 1};
+    const char *nearest = NULL;
+    size_t best = SIZE_MAX;
+    for (int i = 0; i < N_OPTIONS; i++) {
+        if (!(option_table[i].commands & 1u << command)) continue;
+        const size_t far = farness(name, str_of(option_table[i].name));
+        if (far < best) {
+            best = far;
+            nearest = option_table[i].name;
+        }
+    }
+    if (nearest != NULL)
+        return clef_fail(err, CLEF_ERR_INPUT, "unknown option '%.*s', did you mean '--%s'?",
+                         STR_ARG(typed), nearest);
+    return clef_fail(err, CLEF_ERR_INPUT,
+                     "unknown option '%.*s'; 'clef %s --help' lists the options", STR_ARG(typed),
+                     command_table[command].name);
+}
+
+/* Digits only: no sign, no blank, no other base. */
+static bool parse_number(uint64_t *out, const char *text) {
+    uint64_t value = 0;
+    if (*text == '\0') return false;
+    for (; *text != '\0'; text++) {
+        if (*text < '0' || *text > '9') return false;
+        if (__builtin_mul_overflow(value, 10u, &value)) return false;
+        if (__builtin_add_overflow(value, (uint64_t)(*text - '0'), &value)) return false;
+    }
+    *out = value;
+    return true;
+}
+
+/* What a value has to be, for the sentence of an error. */
+static void add_wanted(char *out, size_t size, const option_spec *spec) {
+    if (spec->kind == VALUE_NUMBER) {
+        snprintf(out, size, "a whole number from %llu to %llu", (unsigned long long)spec->min,
+                 (unsigned long long)spec->max);
+    } else if (spec->kind == VALUE_TEXT) {
+        snprintf(out, size, "%s", spec->value);
+    } else {
+        size_t used = 0;
+        for (size_t i = 0; spec->choices[i] != NULL; i++) {
+            const char *joint = i == 0 ? "" : spec->choices[i + 1] == NULL ? " or " : ", ";
+            used += (size_t)snprintf(out + used, size - used, "%s%s", joint, spec->choices[i]);
+        }
+    }
+}
+
+static clef_status set_value(option_value *v, const option_spec *spec, const char *text,
+                             clef_error *err) {
+    char wanted[96];
+    add_wanted(wanted, sizeof wanted, spec);
+    v->text = text;
+    switch (spec->kind) {
+    case VALUE_NONE:
+        break;
+    case VALUE_TEXT:
+        if (*text == '\0')
+            return clef_fail(err, CLEF_ERR_INPUT, "--%s: an empty value, wanted %s", spec->name,
+                             wanted);
+        break;
+    case VALUE_NUMBER:
+        if (!parse_number(&v->number, text) || v->number < spec->min || v->number > spec->max)
+            return clef_fail(err, CLEF_ERR_INPUT, "--%s: '%s' is not %s", spec->name, text, wanted);
+        break;
+    case VALUE_CHOICE:
+        while (spec->choices[v->choice] != NULL && strcmp(spec->choices[v->choice], text) != 0)
+            v->choice++;
+        if (spec->choices[v->choice] == NULL)
+            return clef_fail(err, CLEF_ERR_INPUT, "--%s: '%s' is not %s", spec->name, text, wanted);
+        break;
+    }
+    v->given = true;
+    return CLEF_OK;
+}
+
+/* Reads the option at argv[*at], which begins with a dash, and its value; moves *at past both. */
+static clef_status read_option(args *out, int *at, int argc, char **argv, clef_error *err) {
+    const char *typed = argv[(*at)++];
+    if (strcmp(typed, "-h") == 0) typed = "--help";
+    const char *equals = strchr(typed, '=');
+    const str name = equals != NULL ? (str){typed, (size_t)(equals - typed)} : str_of(typed);
+    int id = 0;
+    while (id < N_OPTIONS &&
+           !(name.n > 2 && strncmp(typed, "--", 2) == 0 &&
+             str_equal((str){typed + 2, name.n - 2}, str_of(option_table[id].name))))
+        id++;
+    if (id == N_OPTIONS) return unknown_option(name, out->command, err);
+    const option_spec *spec = &option_table[id];
+    if (!(spec->commands & 1u << out->command))
+        return clef_fail(err, CLEF_ERR_INPUT, "'clef %s' has no option --%s; 'clef %s --help'",
+                         command_table[out->command].name, spec->name,
+                         command_table[out->command].name);
+    if (out->options[id].given)
+        return clef_fail(err, CLEF_ERR_INPUT, "--%s is given twice", spec->name);
+    if (spec->kind == VALUE_NONE) {
+        if (equals != NULL)
+            return clef_fail(err, CLEF_ERR_INPUT, "--%s takes no value", spec->name);
+        return set_value(&out->options[id], spec, "", err);
+    }
+    if (equals != NULL) return set_value(&out->options[id], spec, equals + 1, err);
+    /* "--out --pretty" forgot a value; "--out=--pretty" means it. */
+    if (*at == argc || strncmp(argv[*at], "--", 2) == 0) {
+        char wanted[96];
+        add_wanted(wanted, sizeof wanted, spec);
+        return clef_fail(err, CLEF_ERR_INPUT, "--%s needs a value: %s", spec->name, wanted);
+    }
+    return set_value(&out->options[id], spec, argv[(*at)++], err);
+}
+
+static clef_status find_command(command_id *out, const char *name, clef_error *err) {
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (strcmp(command_table[i].name, name) == 0) {
+            *out = (command_id)i;
+            return CLEF_OK;
+        }
+    return unknown_command(name, err);
+}
+
+/* An argument that is no option: the topic of help, else the model. */
+static clef_status read_operand(args *out, const char *text, clef_error *err) {
+    if (out->command == COMMAND_HELP) {
+        if (out->topic != N_COMMANDS)
+            return clef_fail(err, CLEF_ERR_INPUT, "unexpected argument '%s'", text);
+        return find_command(&out->topic, text, err);
+    }
+    if (out->options[OPTION_MODEL].given)
+        return clef_fail(err, CLEF_ERR_INPUT, "unexpected argument '%s': the model is already '%s'",
+                         text, out->options[OPTION_MODEL].text);
+    return set_value(&out->options[OPTION_MODEL], &option_table[OPTION_MODEL], text, err);
+}
+
+/* What a command cannot do without. */
+static clef_status check_needs(const args *a, clef_error *err) {
+    const bool model = a->options[OPTION_MODEL].given;
+    switch (a->command) {
+    case COMMAND_ASK:
+    case COMMAND_INFO:
+    case COMMAND_BENCH:
+        if (model) return CLEF_OK;
+        return clef_fail(err, CLEF_ERR_INPUT, "no model is given; usage: %s",
+                         command_table[a->command].synopsis);
+    case COMMAND_ENCODE:
+        if (model != a->options[OPTION_TOKENIZER].given) return CLEF_OK;
+        return clef_fail(err, CLEF_ERR_INPUT, "%s; usage: %s",
+                         model ? "--model and --tokenizer exclude each other"
+                               : "neither a model nor a tokenizer is given",
+                         command_table[a->command].synopsis);
+    default:
+        return CLEF_OK;
+    }
+}
+
+clef_status args_parse(args *out, int argc, char **argv, clef_error *err) {
+    *out = (args){.command = COMMAND_HELP, .topic = N_COMMANDS};
+    if (argc < 2)
+        return clef_fail(err, CLEF_ERR_INPUT, "no command is given; 'clef help' lists them");
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "--version") == 0) {
+        if (argc > 2) return clef_fail(err, CLEF_ERR_INPUT, "unexpected argument '%s'", argv[2]);
+        if (strcmp(argv[1], "--version") == 0) out->command = COMMAND_VERSION;
+        return CLEF_OK;
+    }
+    if (argv[1][0] == '-')
+        return clef_fail(err, CLEF_ERR_INPUT,
+                         "'%s' stands before the command; usage: clef COMMAND [option ...]",
+                         argv[1]);
+    TRY(find_command(&out->command, argv[1], err));
+    bool only_operands = false;
+    for (int at = 2; at < argc;) {
+        if (!only_operands && strcmp(argv[at], "--") == 0) {
+            only_operands = true;
+            at++;
+        } else if (!only_operands && argv[at][0] == '-' && argv[at][1] != '\0') {
+            TRY(read_option(out, &at, argc, argv, err));
+        } else {
+            TRY(read_operand(out, argv[at++], err));
+        }
+    }
+    if (out->options[OPTION_HELP].given) {
+        if (out->command != COMMAND_HELP) out->topic = out->command;
+        out->command = COMMAND_HELP;
+        return CLEF_OK;
+    }
+    return check_needs(out, err);
+}

@@ -1,0 +1,92 @@
+/* args.h - the command line as one table: what commands and options exist, how their values are
+ * checked, and the words that the help texts and the man page are made of. */
+#ifndef CLI_ARGS_H
+#define CLI_ARGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef enum {
+    COMMAND_ASK,
+    COMMAND_ENCODE,
+    COMMAND_INFO,
+    COMMAND_BENCH,
+    COMMAND_HELP,
+    N_COMMANDS,
+    COMMAND_VERSION = N_COMMANDS /* the option --version alone; not in the table */
+} command_id;
+
+typedef enum {
+    OPTION_MODEL,
+    OPTION_TOKENIZER,
+    OPTION_REQUEST,
+    OPTION_OUT,
+    OPTION_PRETTY,
+    OPTION_LOGITS,
+    OPTION_CONFIDENCE,
+    OPTION_DIGITS,
+    OPTION_MAX_LENGTH,
+    OPTION_MAX_STATE_TOKENS,
+    OPTION_TRUNCATE,
+    OPTION_CONTROL_TOKENS,
+    OPTION_THREADS,
+    OPTION_CHUNK,
+    OPTION_KERNELS,
+    OPTION_SPLIT,
+    OPTION_PROGRESS,
+    OPTION_TOKENS,
+    OPTION_REPEATS,
+    OPTION_JSON,
+    OPTION_MAN,
+    OPTION_HELP,
+    N_OPTIONS
+} option_id;
+
+typedef enum { VALUE_NONE, VALUE_TEXT, VALUE_NUMBER, VALUE_CHOICE } value_kind;
+
+enum { MAX_CHOICES = 3 };
+
+typedef struct {
+    const char *name; /* without the dashes */
+    value_kind kind;
+    const char *value; /* how the help names the value; NULL for VALUE_NONE and VALUE_CHOICE */
+    uint64_t min, max; /* VALUE_NUMBER */
+    const char *choices[MAX_CHOICES + 1]; /* VALUE_CHOICE, up to the first NULL */
+    unsigned commands;                    /* a bit for each command_id that takes it */
+    const char *help;                     /* one paragraph */
+} option_spec;
+
+typedef struct {
+    const char *name, *synopsis, *summary;
+    const char *text;        /* paragraphs with an empty line between them */
+    const char *examples[4]; /* pairs of a sentence and a command line, up to the first NULL */
+} command_spec;
+
+typedef struct {
+    const char *title, *text;
+} help_section;
+
+extern const command_spec command_table[N_COMMANDS];
+extern const option_spec option_table[N_OPTIONS];
+extern const help_section help_sections[]; /* up to a NULL title */
+
+typedef struct {
+    bool given;
+    const char *text;
+    uint64_t number; /* VALUE_NUMBER */
+    unsigned choice; /* VALUE_CHOICE: its index */
+} option_value;
+
+typedef struct {
+    command_id command;
+    command_id topic; /* COMMAND_HELP: what about; N_COMMANDS for everything */
+    option_value options[N_OPTIONS];
+} args;
+
+/* Reads the command line into *out, whose strings stay those of argv. CLEF_ERR_INPUT names the
+ * argument that is wrong, and the nearest spelling of an unknown one. */
+clef_status args_parse(args *out, int argc, char **argv, clef_error *err);
+
+#endif

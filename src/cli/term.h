@@ -1,0 +1,28 @@
+/* term.h - text and bars for people: what a terminal shows, how wide it is, what is safe on it. */
+#ifndef CLI_TERM_H
+#define CLI_TERM_H
+
+#include "base/buf.h"
+
+typedef struct {
+    unsigned width; /* columns */
+    bool colour;
+    bool blocks; /* the character set has block elements; else bars are made of '#' */
+} term;
+
+/* How to write to `fd` when it is a terminal; 80 columns without colour when it is not. */
+term term_of(int fd);
+
+/* Appends untrusted text so that it cannot steer a terminal or hide: control characters, format
+ * characters (directions, zero widths, tags) and bytes that are no UTF-8 come out as \u{1b} or
+ * \x{ff}, a backslash as two. */
+void term_add_safe(buf *out, str text);
+
+/* Columns that valid UTF-8 text takes: wide East Asian characters and pictures two, combining marks
+ * none. */
+size_t term_columns(str text);
+
+/* A bar of `columns` columns filled to `share`, 0 to 1; blanks fill the rest. */
+void term_add_bar(buf *out, const term *t, double share, unsigned columns);
+
+#endif
