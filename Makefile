@@ -85,7 +85,13 @@ $(B)/%.o: %.c Makefile
 # ---- tests -----------------------------------------------------------------------------------
 
 TEST_CPPFLAGS = -DTESTDATA='"testdata/"' -DBUILD_DIR='"$(B)/"'
-TEST_LIBS := $(if $(CLI_SRC),$(B)/cli.a) $(B)/libclef.a
+TEST_HELP := $(patsubst %.c,$(B)/%.o,$(filter-out %_test.c,$(wildcard tests/*.c)))
+TEST_LIBS := $(if $(TEST_HELP),$(B)/tests.a) $(if $(CLI_SRC),$(B)/cli.a) $(B)/libclef.a
+
+$(B)/tests/%.o: CPPFLAGS += $(TEST_CPPFLAGS)
+$(B)/tests.a: $(TEST_HELP)
+	@rm -f $@
+	$(AR) rcs $@ $^
 
 # A test that includes tests/oom.h decides which allocation fails.
 OOM_BIN := $(patsubst %.c,$(B)/%,$(shell grep -l '"tests/oom.h"' $(TEST_SRC) /dev/null))
@@ -224,4 +230,4 @@ clean:
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(TEST_BIN:=.d) $(TOOL_BIN:=.d)
+-include $(patsubst %.o,%.d,$(LIB_OBJ) $(CLI_OBJ) $(TEST_HELP)) $(TEST_BIN:=.d) $(TOOL_BIN:=.d)
