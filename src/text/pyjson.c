@@ -64,7 +64,10 @@ void pyjson_double(buf *out, double value) {
         buf_add_char(out, digits[0]);
         if (n > 1) buf_add_char(out, '.');
         buf_add(out, digits + 1, n - 1);
-        buf_printf(out, "e%c%02d", exponent < 0 ? '-' : '+', size);
+        buf_add_str(out, exponent < 0 ? STR("e-") : STR("e+"));
+        if (size >= 100) buf_add_char(out, (char)('0' + size / 100));
+        buf_add_char(out, (char)('0' + size / 10 % 10));
+        buf_add_char(out, (char)('0' + size % 10));
     } else if (point <= 0) {
         buf_add(out, "0.000", 2 + (size_t)-point);
         buf_add(out, digits, n);
