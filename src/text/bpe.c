@@ -45,21 +45,23 @@ struct bpe {
     uint32_t *start;  /* [n_tokens], by id */
     uint16_t *length; /* [n_tokens], by id; 0 while loading: not yet seen */
     slot *slots;
-    uint64_t slot_mask;
+    unsigned slot_shift; /* 64 less the bits of a slot number */
     /* Pairs, open addressing, half full at most: left id, right id, rank from the high bits down;
      * all ones: free. */
     uint64_t *pairs;
-    uint64_t pair_mask;
+    unsigned pair_shift;
     int32_t *merged; /* [length of the merges], by rank: the id the pair becomes */
     int32_t byte_id[N_BYTES];
+    /* [N_BYTES][N_BYTES] ranks of pairs of single bytes: every piece begins with these. */
+    uint32_t *byte_ranks;
     size_t longest; /* entry, in bytes */
 };
 
 /* ---- entries by their bytes --------------------------------------------------------------- */
 
+/* The high bits of the product depend on every bit of `h`; they choose the slot. */
 static uint64_t mix(uint64_t h) {
-    h *= 0x9E3779B97F4A7C15u;
-    return h ^ h >> 32;
+    return h * 0x9E3779B97F4A7C15u;
 }
 
 static uint64_t head_of(const char *p, size_t n) {
@@ -71,7 +73,8 @@ static uint64_t head_of(const char *p, size_t n) {
 static uint64_t hash_bytes(uint64_t head, const char *p, size_t n) {
     uint64_t h = head ^ (uint64_t)n << 56;
     for (size_t at = sizeof head; at < n; at += sizeof head) {
-        h = mix(h) ^ head_of(p + at, n - at);
+        h = mix(h);
+        h = (h ^ h >> 32) ^ head_of(p + at, n - at);
     }
     return mix(h);
 }
@@ -79,8 +82,8 @@ static uint64_t hash_bytes(uint64_t head, const char *p, size_t n) {
 /* The slot of the entry with these bytes, or the free slot where it would go. */
 static slot *find_slot(const bpe *b, const char *p, size_t n) {
     const uint64_t head = head_of(p, n);
-    uint64_t at = hash_bytes(head, p, n) & b->slot_mask;
-    for (;; at = (at + 1) & b->slot_mask) {
+    uint64_t at = hash_bytes(head, p, n) >> b->slot_shift;
+    for (;; at = (at + 1) & (UINT64_MAX >> b->slot_shift)) {
         slot *s = &b->slots[at];
         if (s->id == NO_ID) return s;
         if (s->head == head && s->n == n &&
@@ -96,15 +99,20 @@ static uint64_t pair_key(int32_t left, int32_t right) {
 }
 
 static uint64_t find_pair(const bpe *b, uint64_t key) {
-    uint64_t at = mix(key) >> 8 & b->pair_mask;
+    uint64_t at = mix(key) >> b->pair_shift;
     while (b->pairs[at] != UINT64_MAX && b->pairs[at] >> RANK_BITS != key)
-        at = (at + 1) & b->pair_mask;
+        at = (at + 1) & (UINT64_MAX >> b->pair_shift);
     return at;
 }
 
 /* The rank of a pair, or NO_RANK. */
 static uint32_t rank_of(const bpe *b, int32_t left, int32_t right) {
     return (uint32_t)(b->pairs[find_pair(b, pair_key(left, right))] & NO_RANK);
+}
+
+/* The rank of the ids of two bytes. */
+static uint32_t byte_rank(const bpe *b, const char *p) {
+    return b->byte_ranks[(size_t)(unsigned char)p[0] * N_BYTES + (unsigned char)p[1]];
 }
 
 /* ---- the merge loop ----------------------------------------------------------------------- */
@@ -114,7 +122,7 @@ static size_t merge_short(const bpe *b, int32_t *ids, str piece) {
     uint32_t ranks[SHORT_PIECE]; /* of the pair that begins at i */
     size_t n = piece.n;
     for (size_t i = 0; i < n; i++) ids[i] = b->byte_id[(unsigned char)piece.p[i]];
-    for (size_t i = 0; i + 1 < n; i++) ranks[i] = rank_of(b, ids[i], ids[i + 1]);
+    for (size_t i = 0; i + 1 < n; i++) ranks[i] = byte_rank(b, piece.p + i);
     for (;;) {
         uint32_t lowest = NO_RANK;
         size_t at = 0;
@@ -245,6 +253,7 @@ typedef struct {
     const char *label;
     int16_t byte_of[ALPHABET]; /* -1: the code point spells none */
     size_t used;               /* of b->bytes */
+    uint32_t likely;           /* id that the next merge probably makes: they stand in that order */
 } loader;
 
 static void fill_alphabet(loader *l) {
@@ -271,24 +280,31 @@ static bool spell(const loader *l, char *out, size_t *n, str spelling) {
     return true;
 }
 
+/* Bits that number twice `n` slots, so that at most half of them are taken. */
+static unsigned bits_for(size_t n) {
+    unsigned bits = 1;
+    while ((size_t)1 << bits < 2 * n) bits++;
+    return bits;
+}
+
 static clef_status allocate(bpe *b, size_t n_tokens, size_t n_merges, size_t n_bytes,
                             clef_error *err) {
-    size_t n_slots = 2 * N_BYTES, n_pairs = 2;
-    while (n_slots < 2 * n_tokens) n_slots *= 2;
-    while (n_pairs < 2 * n_merges) n_pairs *= 2;
+    const unsigned slot_bits = bits_for(n_tokens), pair_bits = bits_for(n_merges);
+    const size_t n_slots = (size_t)1 << slot_bits, n_pairs = (size_t)1 << pair_bits;
     b->bytes = malloc(n_bytes);
     b->start = malloc(n_tokens * sizeof *b->start);
     b->length = calloc(n_tokens, sizeof *b->length);
     b->slots = malloc(n_slots * sizeof *b->slots);
     b->pairs = malloc(n_pairs * sizeof *b->pairs);
     b->merged = malloc((n_merges + 1) * sizeof *b->merged);
-    if (b->bytes == NULL || b->start == NULL || b->length == NULL || b->slots == NULL ||
-        b->pairs == NULL || b->merged == NULL)
+    b->byte_ranks = malloc((size_t)N_BYTES * N_BYTES * sizeof *b->byte_ranks);
+    if (b->byte_ranks == NULL || b->bytes == NULL || b->start == NULL || b->length == NULL ||
+        b->slots == NULL || b->pairs == NULL || b->merged == NULL)
         return clef_fail_memory(err);
     for (size_t i = 0; i < n_slots; i++) b->slots[i] = (slot){.id = NO_ID};
     memset(b->pairs, 0xFF, n_pairs * sizeof *b->pairs);
-    b->slot_mask = n_slots - 1;
-    b->pair_mask = n_pairs - 1;
+    b->slot_shift = 64 - slot_bits;
+    b->pair_shift = 64 - pair_bits;
     return CLEF_OK;
 }
 
@@ -361,6 +377,16 @@ static bool merge_parts(str parts[2], const json *m) {
     return parts[1].n == 0 || memchr(parts[1].p, ' ', parts[1].n) == NULL;
 }
 
+/* The id of the entry with these bytes, or NO_ID. */
+static uint32_t find_result(loader *l, const char *p, size_t n) {
+    const bpe *b = l->b;
+    uint32_t id = l->likely;
+    if (id >= b->n_tokens || b->length[id] != n || memcmp(b->bytes + b->start[id], p, n) != 0)
+        id = find_slot(b, p, n)->id;
+    l->likely = id + 1;
+    return id;
+}
+
 static clef_status add_merge(loader *l, const json *m, uint32_t index, uint32_t rank,
                              clef_error *err) {
     bpe *b = l->b;
@@ -368,12 +394,12 @@ static clef_status add_merge(loader *l, const json *m, uint32_t index, uint32_t 
     if (!merge_parts(parts, m))
         return clef_fail(err, CLEF_ERR_FORMAT, "%s: model.merges[%u]: wanted two entries", l->label,
                          index);
-    char bytes[2 * BPE_MAX_TOKEN_BYTES];
+    char bytes[4 * BPE_MAX_TOKEN_BYTES];
     size_t n = 0; /* so far: both parts stand one behind the other, which spells the result */
     int32_t ids[2];
     for (int i = 0; i < 2; i++) {
         size_t part_n = 0;
-        const bool fits = parts[i].n <= 2 * BPE_MAX_TOKEN_BYTES - n;
+        const bool fits = parts[i].n <= 2 * BPE_MAX_TOKEN_BYTES; /* two at most spell a byte */
         const slot *s = fits && spell(l, bytes + n, &part_n, parts[i]) && part_n > 0
                             ? find_slot(b, bytes + n, part_n)
                             : NULL;
@@ -384,8 +410,8 @@ static clef_status add_merge(loader *l, const json *m, uint32_t index, uint32_t 
         ids[i] = (int32_t)s->id;
         n += part_n;
     }
-    const slot *whole = find_slot(b, bytes, n);
-    if (whole->id == NO_ID)
+    const uint32_t whole = find_result(l, bytes, n);
+    if (whole == NO_ID)
         return clef_fail(err, CLEF_ERR_FORMAT,
                          "%s: model.merges[%u]: '%.*s%.*s' is not in the vocabulary", l->label,
                          index, STR_ARG(parts[0]), STR_ARG(parts[1]));
@@ -393,7 +419,7 @@ static clef_status add_merge(loader *l, const json *m, uint32_t index, uint32_t 
     const uint64_t at = find_pair(b, key);
     if (b->pairs[at] == UINT64_MAX) b->n_merges++;
     b->pairs[at] = key << RANK_BITS | rank;
-    b->merged[rank] = (int32_t)whole->id;
+    b->merged[rank] = (int32_t)whole;
     return CLEF_OK;
 }
 
@@ -413,22 +439,27 @@ static clef_status load_merges(loader *l, const json *merges, clef_error *err) {
     return CLEF_OK;
 }
 
+static void fill_byte_ranks(bpe *b) {
+    for (size_t i = 0; i < (size_t)N_BYTES * N_BYTES; i++)
+        b->byte_ranks[i] = rank_of(b, b->byte_id[i / N_BYTES], b->byte_id[i % N_BYTES]);
+}
+
 /* Marks the entries for which the shortcut holds and counts the others. */
 static clef_status mark_whole(bpe *b, clef_error *err) {
     id_list ids = {0};
-    clef_status s = CLEF_OK;
-    for (uint32_t id = 0; id < b->n_tokens && s == CLEF_OK; id++) {
-        const str bytes = {b->bytes + b->start[id], b->length[id]};
+    clef_status status = CLEF_OK;
+    for (slot *s = b->slots; s <= b->slots + (UINT64_MAX >> b->slot_shift); s++) {
+        if (s->id == NO_ID) continue;
         ids.n = 0;
-        s = merge(b, bytes, &ids, err);
-        if (s != CLEF_OK) break;
+        status = merge(b, (str){b->bytes + b->start[s->id], s->n}, &ids, err);
+        if (status != CLEF_OK) break;
         if (ids.n == 1)
-            find_slot(b, bytes.p, bytes.n)->whole = 1;
+            s->whole = 1;
         else
             b->n_unreachable++;
     }
     id_list_free(&ids);
-    return s;
+    return status;
 }
 
 static clef_status load(bpe *b, const json *vocab, const json *merges, const char *label,
@@ -449,6 +480,7 @@ static clef_status load(bpe *b, const json *vocab, const json *merges, const cha
     TRY(allocate(b, vocab->n, merges->n, n_bytes, err));
     TRY(load_vocab(&l, vocab, err));
     TRY(load_merges(&l, merges, err));
+    fill_byte_ranks(b);
     return mark_whole(b, err);
 }
 
@@ -479,6 +511,7 @@ void bpe_free(bpe *b) {
     free(b->slots);
     free(b->pairs);
     free(b->merged);
+    free(b->byte_ranks);
     free(b);
 }
 
