@@ -58,6 +58,24 @@ static inline const float *recorded_floats(arena *mem, const json *array, uint32
     return out;
 }
 
+static inline bool recorded_is_span(const json *pair, span found) {
+    uint64_t begin = 0, end = 0;
+    assert_true(pair->n == 2 && json_u64(&begin, pair->first, UINT32_MAX) &&
+                json_u64(&end, pair->first->next, UINT32_MAX));
+    return begin == found.begin && end == found.end;
+}
+
+/* The first index at which the ids differ from the recorded array; SIZE_MAX when they are equal. */
+static inline size_t recorded_ids_differ(const json *array, const int32_t *ids, size_t n) {
+    size_t i = 0;
+    for (const json *v = array->first; v != NULL; v = v->next, i++) {
+        uint64_t id = 0;
+        assert_true(json_u64(&id, v, INT32_MAX));
+        if (i >= n || ids[i] != (int32_t)id) return i;
+    }
+    return i == n ? SIZE_MAX : i;
+}
+
 /* Fails unless `found` is exactly `wanted`; `what` names the comparison. */
 static inline void recorded_same_text(str found, str wanted, const char *what) {
     if (str_equal(found, wanted)) return;
