@@ -86,10 +86,10 @@ const option_spec option_table[N_OPTIONS] = {
     [OPTION_MAX_LENGTH] = {"max-length", VALUE_NUMBER, "N", 1, UINT32_MAX,
                            .commands = BIT(ASK) | BIT(ENCODE),
                            .help = "The most tokens a record may have. Default 16384."},
-    [OPTION_MAX_STATE_TOKENS] = {"max-state-tokens", VALUE_NUMBER, "N", 1, UINT32_MAX,
-                                 .commands = BIT(ASK) | BIT(ENCODE),
-                                 .help = "Keep only the first N tokens of the state. No such "
-                                         "limit by default."},
+    [OPTION_MAX_STATE_TOKENS] =
+        {"max-state-tokens", VALUE_NUMBER, "N", 0, UINT32_MAX, .commands = BIT(ASK) | BIT(ENCODE),
+         .help = "Keep only the first N tokens of the state; 0 keeps none. No such "
+                 "limit by default."},
     [OPTION_TRUNCATE] = {"truncate", VALUE_CHOICE, .choices = {"none", "state"},
                          .commands = BIT(ASK) | BIT(ENCODE),
                          .help = "What happens to a record longer than --max-length: refuse it, "

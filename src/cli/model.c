@@ -47,7 +47,8 @@ clef_options model_options(const args *a, const buf *hub_cache) {
 clef_ask_options model_ask_options(const args *a) {
     const option_value *o = a->options;
     return (clef_ask_options){.max_length = (uint32_t)o[OPTION_MAX_LENGTH].number,
-                              .max_state_tokens = (int64_t)o[OPTION_MAX_STATE_TOKENS].number,
+                              .cap_state = o[OPTION_MAX_STATE_TOKENS].given,
+                              .max_state_tokens = (uint32_t)o[OPTION_MAX_STATE_TOKENS].number,
                               .truncate = (clef_truncate)o[OPTION_TRUNCATE].choice,
                               .control_tokens = (clef_control)o[OPTION_CONTROL_TOKENS].choice,
                               .confidence = (clef_confidence)o[OPTION_CONFIDENCE].choice,
