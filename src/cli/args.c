@@ -16,7 +16,7 @@
 const command_spec command_table[N_COMMANDS] = {
     [COMMAND_ASK] =
         {"ask",
-         "clef ask --model DIR [--request FILE|-] [--out FILE] [option ...]",
+         "clef ask --model DIR [--request FILE|-] [--out FILE] [option]",
          "answer a request",
          "Reads a request, a JSON object with a state and typed questions, from standard input or "
          "a file of at most 64 MiB, and prints the answer as one line of JSON, or as bars with "
@@ -26,7 +26,7 @@ const command_spec command_table[N_COMMANDS] = {
           "clef ask --model Cloudflare/clef-flash --pretty < request.json"}},
     [COMMAND_ENCODE] =
         {"encode",
-         "clef encode --model DIR | --tokenizer FILE [--request FILE|-] [option ...]",
+         "clef encode --model DIR | --tokenizer FILE [--request FILE|-] [option]",
          "show the tokens of a request",
          "Prints the token ids of a request, the span of every question and option in them, and "
          "how many tokens each part takes, as one line of JSON. Only the tokenizer is loaded.",
@@ -43,7 +43,7 @@ const command_spec command_table[N_COMMANDS] = {
           "The same for a program:", "clef info --json Cloudflare/clef-flash"}},
     [COMMAND_BENCH] =
         {"bench",
-         "clef bench --model DIR [--tokens N] [--repeats N] [--json] [option ...]",
+         "clef bench --model DIR [--tokens N] [--repeats N] [--json] [option]",
          "measure this machine and a checkpoint",
          "Measures, in one run, the ceilings of this machine (fused multiply-adds, memory reads) "
          "and the prefill of one record, part by part, with medians over the repeats. An idle "
@@ -173,7 +173,7 @@ static size_t farness(str typed, str name) {
     if (typed.n > MAX_NAME) return SIZE_MAX;
     if (typed.n >= 2 && typed.n <= name.n && memcmp(typed.p, name.p, typed.n) == 0) return 0;
     const size_t n = edits(typed, name);
-    return n <= 1 + typed.n / 3 ? n : SIZE_MAX;
+    return n <= 1 + typed.n / 4 ? n : SIZE_MAX;
 }
 
 static clef_status unknown_command(const char *typed, clef_error *err) {
@@ -360,8 +360,7 @@ clef_status args_parse(args *out, int argc, char **argv, clef_error *err) {
     }
     if (argv[1][0] == '-')
         return clef_fail(err, CLEF_ERR_INPUT,
-                         "'%s' stands before the command; usage: clef COMMAND [option ...]",
-                         argv[1]);
+                         "'%s' stands before the command; usage: clef COMMAND [option]", argv[1]);
     TRY(find_command(&out->command, argv[1], err));
     bool only_operands = false;
     for (int at = 2; at < argc;) {

@@ -3,6 +3,7 @@
  * or an apostrophe at the start of a line mean something to roff and are escaped. */
 #include "cli/help.h"
 
+#include <ctype.h>
 #include <string.h>
 
 enum { WIDTH = 78, OPTION_INDENT = 6 };
@@ -70,11 +71,11 @@ void help_text(buf *out, command_id topic) {
         return;
     }
     buf_add_text(out, "clef - typed questions about a state, answered by a decision model\n\n"
-                      "usage: clef COMMAND [option ...]\n\nCommands:\n");
+                      "usage: clef COMMAND [option]\n\nCommands:\n");
     for (int i = 0; i < N_COMMANDS; i++)
         buf_printf(out, "  %-8s %s\n", command_table[i].name, command_table[i].summary);
     buf_add_text(out, "\n'clef COMMAND --help' explains a command and gives examples; "
-                      "'clef --version' names\nthe version.\n");
+                      "'clef --version'\nnames the version.\n");
     for (const help_section *s = help_sections; s->title != NULL; s++) {
         buf_printf(out, "\n%s:\n", s->title);
         add_paragraphs(out, s->text, 2);
@@ -92,8 +93,10 @@ static void add_roff(buf *out, const char *text, bool capitals) {
             buf_add_text(out, "\\-");
         else if (p[0] == '\n' && p[1] == '\n')
             buf_add_text(out, "\n.PP"); /* the second line feed ends the macro's line */
+        else if (capitals)
+            buf_add_char(out, (char)toupper((unsigned char)*p));
         else
-            buf_add_char(out, capitals && *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A') : *p);
+            buf_add_char(out, *p);
     }
 }
 
