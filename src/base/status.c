@@ -48,7 +48,8 @@ static void set_text(clef_error *err, const char *in, size_t n) {
     err->text[used] = '\0';
 }
 
-clef_status clef_fail(clef_error *err, clef_status status, const char *format, ...) {
+/* The names stand in parentheses because they are macros for the analyser. */
+clef_status(clef_fail)(clef_error *err, clef_status status, const char *format, ...) {
     if (err == NULL) return status;
     char raw[2 * sizeof err->text];
     va_list args;
@@ -60,6 +61,6 @@ clef_status clef_fail(clef_error *err, clef_status status, const char *format, .
     return status;
 }
 
-clef_status clef_fail_memory(clef_error *err) {
+clef_status(clef_fail_memory)(clef_error *err) {
     return clef_fail(err, CLEF_ERR_MEMORY, "out of memory");
 }

@@ -14,6 +14,12 @@ clef_status clef_fail(clef_error *err, clef_status status, const char *format, .
 /* The sentence for memory that could not be had. */
 clef_status clef_fail_memory(clef_error *err);
 
+#ifdef __clang_analyzer__
+/* The analyser does not look into other files: tell it that a failure is never CLEF_OK. */
+#define clef_fail(err, status, ...) (clef_fail(err, status, __VA_ARGS__), (status))
+#define clef_fail_memory(err) (clef_fail_memory(err), CLEF_ERR_MEMORY)
+#endif
+
 /* Returns from the calling function at once when `call` fails; for places with nothing to release.
  */
 #define TRY(call)                                       \
