@@ -19,6 +19,7 @@
  */
 #include "request/request.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -284,6 +285,7 @@ clef_status request_parse(request *out, str body, arena *mem, clef_error *err) {
     request rq = {0};
     TRY(json_parse(&root, body, "request", &limits, mem, err));
     TRY(check_record(&rq, root, &members, err));
+    assert(members != NULL);
     question *questions = arena_alloc(mem, members->n, sizeof *questions);
     if (questions == NULL) return clef_fail_memory(err);
     for (const json *m = members->first; m != NULL; m = m->next) {

@@ -4,7 +4,6 @@
 #include "tests/recorded.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "tests/oom.h"
 
@@ -331,19 +330,13 @@ static void b06_a_lone_surrogate_is_refused_naming_its_offset(void **state) {
     assert_non_null(strstr(err.text, "byte 2"));
 }
 
-static char *nested(size_t depth) {
-    static const char HEAD[] = "{\"model\":\"m\",\"state\":";
-    static const char TAIL[] = ",\"questions\":{\"q\":{\"type\":\"noul\"}}}";
-    char *body = malloc(2 * depth + sizeof HEAD + sizeof TAIL + 3);
-    assert_non_null(body);
-    size_t n = sizeof HEAD - 1;
-    memcpy(body, HEAD, n);
-    memset(body + n, '[', depth);
-    n += depth;
-    memcpy(body + n, "\"x\"", 3);
-    n += 3;
-    memset(body + n, ']', depth);
-    memcpy(body + n + depth, TAIL, sizeof TAIL);
+static buf nested(size_t depth) {
+    buf body = {0};
+    buf_add_text(&body, "{\"model\":\"m\",\"state\":");
+    for (size_t i = 0; i < depth; i++) buf_add_char(&body, '[');
+    buf_add_text(&body, "\"x\"");
+    for (size_t i = 0; i < depth; i++) buf_add_char(&body, ']');
+    buf_add_text(&body, ",\"questions\":{\"q\":{\"type\":\"noul\"}}}");
     return body;
 }
 
@@ -357,11 +350,11 @@ static void b08_nesting_is_refused_beyond_the_documented_depth(void **state) {
                 {REQUEST_MAX_DEPTH, CLEF_ERR_LIMIT},
                 {100000, CLEF_ERR_LIMIT}};
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
-        char *body = nested(ROWS[i].depth);
+        buf body = nested(ROWS[i].depth);
         request rq = {0};
         clef_error err = {0};
-        const clef_status s = parse(&rq, str_of(body), &err);
-        free(body);
+        const clef_status s = parse(&rq, (str){body.p, body.n}, &err);
+        buf_free(&body);
         assert_int_equal(s, ROWS[i].status);
     }
 }
@@ -429,9 +422,10 @@ static void a_name_is_shown_whole_with_its_zero_bytes_or_cut_between_characters(
     assert_string_equal(request_show(STR("")).text, "");
     char zeros[200] = {0};
     assert_int_equal(strlen(request_show((str){zeros, sizeof zeros}).text), 83);
-    char wide[200];
-    for (size_t i = 0; i < sizeof wide; i += 4) memcpy(wide + i, "\xF0\x9F\x98\x80", 4);
-    const shown_name shown = request_show((str){wide, sizeof wide});
+    buf wide = {0};
+    for (int i = 0; i < 50; i++) buf_add_text(&wide, "\xF0\x9F\x98\x80");
+    const shown_name shown = request_show((str){wide.p, wide.n});
+    buf_free(&wide);
     assert_int_equal(strlen(shown.text), 83);
     assert_memory_equal(shown.text + 76, "\xF0\x9F\x98\x80...", 7);
 }
