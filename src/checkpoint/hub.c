@@ -6,8 +6,6 @@
  *
  * Everything read here may be hostile: the name comes from a user, the ref from a file. Neither may
  * lead out of the cache, and no link may lead a loader out of the model. */
-#define _XOPEN_SOURCE 700 /* realpath */
-
 #include "checkpoint/hub.h"
 
 #include <errno.h>

@@ -242,8 +242,7 @@ static clef_status open_container(parser *p, json *node) {
 /* The innermost container ends before p->at; *out becomes its node. */
 static clef_status close_container(parser *p, json **out) {
     const frame f = p->frames[--p->n_frames];
-    /* Nothing has been allocated yet when the first container to end is an empty one. */
-    json **children = p->children == NULL ? NULL : p->children + f.first_child;
+    json **children = p->children + f.first_child;
     size_t n = p->n_children - f.first_child;
     p->n_children = f.first_child;
     if (n > UINT32_MAX)

@@ -1,18 +1,11 @@
 /* split_test.c - the scanner against splits that were measured with the reference's regular
- * expressions (tokenizer.md section 5.1). The released tokenizer's ids, tokenizer_slow_test.c, and
- * tools/tokenizer/parity.py compare many more. */
+ * expressions: the table of tokenizer.md section 5.1 and the words recorded in testdata/golden. */
 #include "text/split.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "base/buf.h"
 #include "base/cpu.h"
 #include "base/utf8.h"
+#include "tests/recorded.h"
+#include "text/unicode.h"
 
 /* Fails unless `text` comes apart into the pieces that `wanted` joins with "|". */
 static void expect(split_pattern pattern, str text, str wanted) {
@@ -23,7 +16,7 @@ static void expect(split_pattern pattern, str text, str wanted) {
         if (at > 0) buf_add_char(&found, '|');
         buf_add(&found, text.p + at, end - at);
     }
-    if (found.n != wanted.n || memcmp(found.p, wanted.p, wanted.n) != 0)
+    if (!str_equal((str){found.p, found.n}, wanted))
         fail_msg("%s: found %.*s, wanted %.*s", split_name(pattern), (int)found.n, found.p,
                  STR_ARG(wanted));
     buf_free(&found);
@@ -137,6 +130,31 @@ static void marks_are_symbols_for_qwen2_and_letters_for_qwen35(void **state) {
     expect(SPLIT_QWEN35, STR("# \xCC\x81!\n"), STR("#| \xCC\x81|!\n"));
 }
 
+static void expect_recorded(split_pattern pattern, const char *path) {
+    arena mem = {0};
+    const json *rows = recorded_get(recorded_load(&mem, path), "cases");
+    assert_true(rows->n > 100);
+    for (const json *row = rows->first; row != NULL; row = row->next) {
+        buf nfc = {0}, wanted = {0};
+        assert_int_equal(unicode_nfc(&nfc, recorded_text(row, "text"), NULL), CLEF_OK);
+        const json *words = recorded_get(row, "words");
+        for (const json *word = words->first; word != NULL; word = word->next) {
+            if (word != words->first) buf_add_char(&wanted, '|');
+            buf_add_str(&wanted, word->text);
+        }
+        expect(pattern, (str){nfc.p, nfc.n}, (str){wanted.p, wanted.n});
+        buf_free(&nfc);
+        buf_free(&wanted);
+    }
+    arena_free(&mem);
+}
+
+static void recorded_texts_give_the_words_of_the_reference(void **state) {
+    (void)state;
+    expect_recorded(SPLIT_QWEN2, TESTDATA "golden/tokens-toy-qwen2.json");
+    expect_recorded(SPLIT_QWEN35, TESTDATA "golden/tokens-toy-qwen35.json");
+}
+
 static void zero_bytes_are_symbols(void **state) {
     (void)state;
     SAME("a\0\0b", "a|\0\0|b");
@@ -204,6 +222,7 @@ int main(void) {
         cmocka_unit_test(a_word_takes_one_character_before_it),
         cmocka_unit_test(english_endings_stand_alone),
         cmocka_unit_test(marks_are_symbols_for_qwen2_and_letters_for_qwen35),
+        cmocka_unit_test(recorded_texts_give_the_words_of_the_reference),
         cmocka_unit_test(zero_bytes_are_symbols),
         cmocka_unit_test(pieces_cover_any_text),
         cmocka_unit_test(a_megabyte_of_anything_takes_linear_time),
