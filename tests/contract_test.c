@@ -189,7 +189,7 @@ static void the_recorded_probabilities_give_the_recorded_answers(void **state) {
         assert_int_equal(pyjson_write(&wanted, recorded_get(run, "response"), PYJSON_ANSWER, &err),
                          CLEF_OK);
         recorded_same_text((str){out.p, out.n}, (str){wanted.p, wanted.n},
-                           recorded_text(run, "id").p);
+                           arena_copy(&mem, recorded_text(run, "id")).p);
         buf_free(&out);
         buf_free(&wanted);
         arena_free(&mem);

@@ -51,7 +51,7 @@ static void answers_equal_the_reference_s_byte_for_byte(void **state) {
         const prompt p = {.n_ids = (uint32_t)recorded_count(row, "n_tokens")};
         buf out = answer_of(recorded_text(row, "request"), probabilities, &p, &REFERENCE);
         recorded_same_text((str){out.p, out.n}, recorded_text(row, "answer"),
-                           recorded_text(row, "name").p);
+                           arena_copy(&mem, recorded_text(row, "name")).p);
         buf_free(&out);
     }
     arena_free(&mem);

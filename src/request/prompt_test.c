@@ -96,7 +96,7 @@ static void same_spans(const json *questions, const request *rq, const prompt *p
 }
 
 static void same_prompt(const json *row, const tokenizer *t) {
-    const char *name = recorded_text(row, "name").p;
+    const char *name = arena_copy(&memory, recorded_text(row, "name")).p;
     const json *images = recorded_get(row, "image_tokens");
     uint32_t image_tokens[4] = {0}, n_images = 0;
     assert_true(images->n <= 4);
