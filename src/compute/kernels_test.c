@@ -1,0 +1,254 @@
+/* kernels_test.c - every table that this processor runs against the scalar one, loop by loop, with
+ * sizes 0 and 1 and odd tails; their elementary functions against fmath; and the choice of a table.
+ */
+#include "compute/kernels.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "compute/fmath.h"
+#include "tests/numbers.h"
+
+static const kernel_table *const tables[] = {
+    &kernels_scalar,
+#if defined(__x86_64__)
+    &kernels_avx2,
+#endif
+};
+
+#define EACH_TABLE(t)                                                                            \
+    for (size_t i_ = 0; i_ < sizeof tables / sizeof tables[0]; i_++)                             \
+        for (const kernel_table *t = tables[i_]; t != NULL && (t->needs & ~cpu_features()) == 0; \
+             t = NULL)
+
+/* ---- elementary functions ------------------------------------------------------------------- */
+
+enum { BATCH = 1024 + 5 };
+
+static void fill_ones(float *x) {
+    for (size_t i = 0; i < BATCH; i++) x[i] = 1.0f;
+}
+
+/* Each lane function through the row that uses it, with a neutral second factor. */
+static void run_exp(const kernel_table *t, float *x) {
+    t->exp_row(x, BATCH);
+}
+static void run_gelu(const kernel_table *t, float *x) {
+    t->gelu_row(x, BATCH);
+}
+static void run_silu(const kernel_table *t, float *x) {
+    float ones[BATCH];
+    fill_ones(ones);
+    t->silu_mul_row(x, ones, BATCH);
+}
+static void run_sigmoid(const kernel_table *t, float *x) {
+    float ones[BATCH];
+    fill_ones(ones);
+    t->sigmoid_mul_row(ones, x, BATCH);
+    memcpy(x, ones, sizeof ones);
+}
+
+/* Two million bit patterns from all of f32, and every one near the places where a function changes
+ * its form: zero, subnormals, 1, 4, the ends of exp, infinities, NaN. */
+static void compare(void (*run)(const kernel_table *, float *), float (*function)(float)) {
+    static const float places[] = {0.0f,   0x1p-149f, 0x1p-126f, 0.5f,     1.0f,    1.4142135f,
+                                   4.0f,   5.656854f, 20.0f,     88.7228f, 89.0f,   103.97f,
+                                   105.0f, 0x1p23f,   0x1p31f,   0x1p127f, INFINITY};
+    enum { N_PLACES = sizeof places / sizeof places[0], N_SAMPLES = 2000 };
+    EACH_TABLE(t) {
+        for (uint32_t batch = 0; batch < N_SAMPLES + 2 * N_PLACES; batch++) {
+            float x[BATCH], got[BATCH], want[BATCH];
+            for (uint32_t i = 0; i < BATCH; i++) {
+                uint32_t bits = (batch * BATCH + i) * 2087u;
+                if (batch >= N_SAMPLES) {
+                    const uint32_t place = batch - N_SAMPLES;
+                    bits = float_bits(places[place / 2]) + i - BATCH / 2;
+                    bits = (bits & 0x7FFFFFFFu) | (place % 2 ? 0x80000000u : 0);
+                }
+                x[i] = float_of_bits(bits);
+                want[i] = function(x[i]);
+            }
+            memcpy(got, x, sizeof got);
+            run(t, got);
+            assert_same_floats(got, want, BATCH);
+        }
+    }
+}
+
+static void exp_in_lanes_has_the_bits_of_fmath(void **state) {
+    (void)state;
+    compare(run_exp, fmath_exp);
+}
+static void gelu_in_lanes_has_the_bits_of_fmath(void **state) {
+    (void)state;
+    compare(run_gelu, fmath_gelu);
+}
+static void silu_in_lanes_has_the_bits_of_fmath(void **state) {
+    (void)state;
+    compare(run_silu, fmath_silu);
+}
+static void sigmoid_in_lanes_has_the_bits_of_fmath(void **state) {
+    (void)state;
+    compare(run_sigmoid, fmath_sigmoid);
+}
+
+/* ---- tiles and rows ------------------------------------------------------------------------- */
+
+enum { MAX_K = 300, MAX_N = 67 };
+
+static void tiles_have_the_bits_of_the_scalar_table(void **state) {
+    (void)state;
+    static const uint32_t depths[] = {0, 1, 2, 7, 64, 256, 299};
+    float *x = new_floats(MAX_K * TILE_LANES), *w = new_floats(MAX_K * 16 + 1);
+    float *start = new_floats(HALF_OUTS * TILE_LANES), *a = new_floats(HALF_OUTS * TILE_LANES),
+          *b = new_floats(HALF_OUTS * TILE_LANES);
+    fill_random(x, MAX_K * TILE_LANES, 1);
+    fill_random(w, MAX_K * 16 + 1, 2);
+    fill_random(start, HALF_OUTS * TILE_LANES, 3);
+    const size_t bytes = HALF_OUTS * TILE_LANES * sizeof *a;
+    EACH_TABLE(t) {
+        for (uint32_t n_out = 1; n_out <= HALF_OUTS; n_out++)
+            for (size_t d = 0; d < sizeof depths / sizeof depths[0]; d++)
+                for (int across = 0; across < 2; across++) { /* weights along k, or along outputs */
+                    const size_t w_out = across ? 1 : MAX_K, w_k = across ? 13 : 1;
+                    for (int half = 0; half < 2; half++) {
+                        if (!half && n_out > TILE_OUTS) continue;
+                        memcpy(a, start, bytes);
+                        memcpy(b, start, bytes);
+                        const kernel_table *s = &kernels_scalar;
+                        (half ? s->tile_half : s->tile)(a, x, w + 1, w_out, w_k, n_out, depths[d]);
+                        (half ? t->tile_half : t->tile)(b, x, w + 1, w_out, w_k, n_out, depths[d]);
+                        assert_same_floats(a, b, HALF_OUTS * TILE_LANES);
+                    }
+                }
+    }
+    free(x);
+    free(w);
+    free(start);
+    free(a);
+    free(b);
+}
+
+static void a_tile_is_one_chain_of_fused_steps_per_output(void **state) {
+    (void)state;
+    float *x = new_floats(MAX_K * TILE_LANES), *out = new_floats(TILE_OUTS * TILE_LANES);
+    float w[TILE_OUTS * MAX_K];
+    fill_random(x, MAX_K * TILE_LANES, 1);
+    fill_random(w, TILE_OUTS * MAX_K, 2);
+    EACH_TABLE(t) {
+        for (size_t i = 0; i < TILE_OUTS * TILE_LANES; i++) out[i] = 0.5f;
+        t->tile(out, x, w, MAX_K, 1, TILE_OUTS, MAX_K);
+        for (size_t o = 0; o < TILE_OUTS; o++)
+            for (size_t lane = 0; lane < TILE_LANES; lane++) {
+                float chain = 0.0f;
+                for (size_t k = 0; k < MAX_K; k++)
+                    chain = fmaf(x[k * TILE_LANES + lane], w[o * MAX_K + k], chain);
+                const float want = 0.5f + chain;
+                assert_same_floats(&out[o * TILE_LANES + lane], &want, 1);
+            }
+    }
+    free(x);
+    free(out);
+}
+
+static void widening_gives_the_stored_values_at_any_address(void **state) {
+    (void)state;
+    unsigned char stored[4 * MAX_N + 9];
+    for (size_t i = 0; i < sizeof stored; i++) stored[i] = (unsigned char)(i * 37 + 11);
+    static const dtype types[] = {DTYPE_BF16, DTYPE_F16, DTYPE_F32};
+    EACH_TABLE(t) {
+        for (size_t type = 0; type < 3; type++)
+            for (size_t n = 0; n < MAX_N - 3; n++)
+                for (size_t offset = 0; offset < 2; offset++) {
+                    float got[MAX_N], want[MAX_N];
+                    t->widen(got, types[type], stored + offset, 3, n);
+                    tensor_to_float(want, types[type], stored + offset, 3, n);
+                    assert_same_floats(got, want, n);
+                }
+    }
+}
+
+/* All rows, every length: the values behind the end must stay as they are. */
+static void rows_of_every_length_have_the_bits_of_the_scalar_table(void **state) {
+    (void)state;
+    enum { N_ROWS = 5 };
+    float in[MAX_N], weight[MAX_N], bias[MAX_N];
+    fill_random(in, MAX_N, 1);
+    fill_random(weight, MAX_N, 2);
+    fill_random(bias, MAX_N, 3);
+    EACH_TABLE(t) {
+        for (uint32_t n = 0; n + 1 < MAX_N; n++)
+            for (int row = 0; row < N_ROWS; row++) {
+                float out[2][MAX_N];
+                for (int i = 0; i < 2; i++) {
+                    const kernel_table *k = i == 0 ? &kernels_scalar : t;
+                    memcpy(out[i], in, sizeof in);
+                    if (row == 0) k->rms_norm_row(out[i], in, weight, n, 1e-6f);
+                    if (row == 1) k->layer_norm_row(out[i], in, weight, bias, n, 1e-6f);
+                    if (row == 2) k->silu_mul_row(out[i], weight, n);
+                    if (row == 3) k->sigmoid_mul_row(out[i], weight, n);
+                    if (row == 4) k->rotate_row(out[i], n / 2 * 2, weight, bias);
+                }
+                assert_same_floats(out[0], out[1], MAX_N);
+                assert_same_floats(out[1] + n, in + n, MAX_N - n);
+            }
+    }
+}
+
+static void the_ceiling_counts_what_it_does(void **state) {
+    (void)state;
+    EACH_TABLE(t) {
+        double flops = 0;
+        const float value = t->peak(10, &flops);
+        assert_true(isfinite(value));
+        assert_true(flops == 2.0 * 12 * 8 * 10);
+    }
+}
+
+/* ---- choosing ------------------------------------------------------------------------------- */
+
+static void the_best_table_that_this_processor_runs_is_the_default(void **state) {
+    (void)state;
+    const kernel_table *t = NULL;
+    assert_int_equal(kernels_choose(&t, NULL, NULL), CLEF_OK);
+    assert_string_equal(t->name, cpu_features() & CPU_AVX2_FMA ? "avx2" : "scalar");
+}
+
+static void the_scalar_table_can_always_be_chosen(void **state) {
+    (void)state;
+    const kernel_table *t = NULL;
+    assert_int_equal(kernels_choose(&t, "scalar", NULL), CLEF_OK);
+    assert_ptr_equal(t, &kernels_scalar);
+}
+
+static void an_unknown_table_is_refused_by_naming_those_there_are(void **state) {
+    (void)state;
+    const kernel_table *t = NULL;
+    clef_error err = {0};
+    assert_int_equal(kernels_choose(&t, "AVX2", &err), CLEF_ERR_INPUT);
+    assert_non_null(strstr(err.text, "'AVX2'"));
+    assert_non_null(strstr(err.text, "scalar"));
+    assert_null(t);
+    assert_int_equal(kernels_choose(&t, "", &err), CLEF_ERR_INPUT);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exp_in_lanes_has_the_bits_of_fmath),
+        cmocka_unit_test(gelu_in_lanes_has_the_bits_of_fmath),
+        cmocka_unit_test(silu_in_lanes_has_the_bits_of_fmath),
+        cmocka_unit_test(sigmoid_in_lanes_has_the_bits_of_fmath),
+        cmocka_unit_test(tiles_have_the_bits_of_the_scalar_table),
+        cmocka_unit_test(a_tile_is_one_chain_of_fused_steps_per_output),
+        cmocka_unit_test(widening_gives_the_stored_values_at_any_address),
+        cmocka_unit_test(rows_of_every_length_have_the_bits_of_the_scalar_table),
+        cmocka_unit_test(the_ceiling_counts_what_it_does),
+        cmocka_unit_test(the_best_table_that_this_processor_runs_is_the_default),
+        cmocka_unit_test(the_scalar_table_can_always_be_chosen),
+        cmocka_unit_test(an_unknown_table_is_refused_by_naming_those_there_are),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
