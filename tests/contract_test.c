@@ -5,7 +5,6 @@
 #include "tests/recorded.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/file.h"
 #include "request/answer.h"
@@ -95,7 +94,7 @@ static bool same_row(const json *run, const request *rq, const prompt *p) {
         return false;
     }
     uint32_t i = 0, k = 0;
-    bool same = p->n_ids == recorded_count(run, "tokens") &&
+    bool same = p->instructions != NULL && p->n_ids == recorded_count(run, "tokens") &&
                 p->n_state == recorded_count(run, "state_tokens") && p->n_state_cut == 0;
     const json *questions = recorded_get(run, "questions");
     same = same && questions->n == rq->n_questions;

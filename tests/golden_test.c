@@ -22,6 +22,7 @@ enum { N_TOYS = sizeof toys / sizeof toys[0] };
 
 /* The largest errors over all cases, printed at the end. */
 static double worst_hidden, worst_logit, worst_p;
+static unsigned n_answers, n_same_answers;
 
 /* ---- ids and spans ---- */
 
@@ -203,10 +204,15 @@ static void one_case(const char *name, const clef_engine *e) {
     clef_error err = {0};
     const answer_style style = {CLEF_CONFIDENCE_TOP, 4};
     r.p.n_state_cut = 0; /* the reference does not tell that it cut */
+    const str wanted = json_get(g.doc, STR("answer"))->text;
+    assert_int_equal(answer_write(&answer, &r.rq, &r.p, want_p, &style, &err), CLEF_OK);
+    if (!str_equal((str){answer.p, answer.n}, wanted))
+        fail_msg("%s: answer\n%s\nthe reference has\n%s", name, answer.p, wanted.p);
+    answer.n = 0;
+    /* Our own probabilities may lie on the other side of a rounding border; that is counted. */
     assert_int_equal(answer_write(&answer, &r.rq, &r.p, probabilities, &style, &err), CLEF_OK);
-    if (!str_equal((str){answer.p, answer.n}, json_get(g.doc, STR("answer"))->text))
-        fail_msg("%s: answer\n%s\nthe reference has\n%s", name, answer.p,
-                 json_get(g.doc, STR("answer"))->text.p);
+    n_answers++;
+    n_same_answers += str_equal((str){answer.p, answer.n}, wanted);
     buf_free(&answer);
     arena_free(&mem);
     golden_free(&g);
@@ -221,23 +227,28 @@ static void every_border_of_every_case_is_the_references(void **state) {
         for (size_t i = 0; i < n; i++) one_case(names[i], e);
         clef_close(e);
     }
-    print_message("largest errors: hidden %.2g relative L2, logit %.2g, probability %.2g\n",
-                  worst_hidden, worst_logit, worst_p);
+    print_message("largest errors: hidden %.2g relative L2, logit %.2g, probability %.2g; "
+                  "%u of %u answers equal to the last byte\n",
+                  worst_hidden, worst_logit, worst_p, n_same_answers, n_answers);
+    assert_true(n_same_answers * 10 >= n_answers * 8);
 }
 
 /* ---- bits ---- */
 
-/* Logits of a case in one setting. */
-static uint32_t logits_of(float *out, uint32_t room, const char *name, const clef_engine *e) {
+/* Logits and probabilities of a case in one setting; none for a refused request or a record of more
+ * than most_tokens. */
+static uint32_t logits_of(float *out, uint32_t room, const char *name, const clef_engine *e,
+                          uint32_t most_tokens) {
     golden g;
     golden_load(&g, name);
-    if (g.tensors == NULL) {
+    arena mem = {0};
+    golden_record r = {0};
+    if (g.tensors != NULL) golden_prepare(&r, &g, e, &mem);
+    if (g.tensors == NULL || r.in.n_tokens > most_tokens) {
+        arena_free(&mem);
         golden_free(&g);
         return 0;
     }
-    arena mem = {0};
-    golden_record r;
-    golden_prepare(&r, &g, e, &mem);
     assert_true(2 * r.in.n_options <= room);
     head_run h;
     golden_run(&h, &e->m, &r.in, e->chunk, NULL, NULL, out, out + r.in.n_options);
@@ -249,7 +260,9 @@ static uint32_t logits_of(float *out, uint32_t room, const char *name, const cle
 
 enum { ROOM = 4096 };
 
-static void same_bits_as_default(const char *kernels, unsigned threads, uint32_t chunk) {
+static void same_bits_as_default(const char *kernels, unsigned threads, uint32_t chunk,
+                                 uint32_t most_tokens) {
+    unsigned n_compared = 0;
     for (int t = 0; t < N_TOYS; t++) {
         clef_engine *one = golden_open(toys[t], NULL, 2, 512);
         clef_engine *other = golden_open(toys[t], kernels, threads, chunk);
@@ -257,9 +270,10 @@ static void same_bits_as_default(const char *kernels, unsigned threads, uint32_t
         const char(*names)[64] = golden_names(&n, toys[t]);
         for (size_t i = 0; i < n; i++) {
             float a[ROOM], b[ROOM];
-            const uint32_t na = logits_of(a, ROOM, names[i], one);
-            const uint32_t nb = logits_of(b, ROOM, names[i], other);
+            const uint32_t na = logits_of(a, ROOM, names[i], one, most_tokens);
+            const uint32_t nb = logits_of(b, ROOM, names[i], other, most_tokens);
             assert_int_equal(na, nb);
+            n_compared += na > 0;
             if (memcmp(a, b, na * sizeof a[0]) != 0)
                 fail_msg("%s: kernels %s, %u threads, chunk %u give other bits", names[i],
                          kernels == NULL ? "default" : kernels, threads, chunk);
@@ -267,26 +281,27 @@ static void same_bits_as_default(const char *kernels, unsigned threads, uint32_t
         clef_close(other);
         clef_close(one);
     }
+    assert_true(n_compared >= N_TOYS);
 }
 
 static void scalar_kernels_on_one_thread_give_the_same_bits(void **state) {
     (void)state;
-    same_bits_as_default("scalar", 1, 512);
+    same_bits_as_default("scalar", 1, 512, 450); /* without FMA instructions each step is a call */
 }
 
 static void one_thread_and_chunk_64_give_the_same_bits(void **state) {
     (void)state;
-    same_bits_as_default(NULL, 1, 64);
+    same_bits_as_default(NULL, 1, 64, UINT32_MAX);
 }
 
 static void three_threads_and_chunk_192_give_the_same_bits(void **state) {
     (void)state;
-    same_bits_as_default(NULL, 3, 192);
+    same_bits_as_default(NULL, 3, 192, UINT32_MAX);
 }
 
 static void chunk_4096_gives_the_same_bits(void **state) {
     (void)state;
-    same_bits_as_default(NULL, 2, 4096);
+    same_bits_as_default(NULL, 2, 4096, UINT32_MAX);
 }
 
 static void chunks_of_any_width_give_the_same_bits(void **state) {
@@ -294,11 +309,11 @@ static void chunks_of_any_width_give_the_same_bits(void **state) {
     const uint32_t chunks[] = {1, 7, 63, 65, 100};
     clef_engine *one = golden_open("toy-r2", NULL, 2, 512);
     float a[ROOM], b[ROOM];
-    const uint32_t n = logits_of(a, ROOM, "toy-r2.basic", one);
+    const uint32_t n = logits_of(a, ROOM, "toy-r2.basic", one, UINT32_MAX);
     clef_close(one);
     for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++) {
         clef_engine *other = golden_open("toy-r2", NULL, 2, chunks[i]);
-        assert_int_equal(logits_of(b, ROOM, "toy-r2.basic", other), n);
+        assert_int_equal(logits_of(b, ROOM, "toy-r2.basic", other, UINT32_MAX), n);
         clef_close(other);
         if (memcmp(a, b, n * sizeof a[0]) != 0) fail_msg("chunk %u gives other bits", chunks[i]);
     }

@@ -32,6 +32,8 @@ static inline bool oom_now(void) {
     return atomic_load(&oom_left) > 0 && atomic_fetch_sub(&oom_left, 1) == 1;
 }
 
+/* The linker's --wrap fixes these names.
+ * NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t n);
@@ -59,5 +61,6 @@ void *__wrap_aligned_alloc(size_t align, size_t n) {
 int __wrap_posix_memalign(void **out, size_t align, size_t n) {
     return oom_now() ? ENOMEM : __real_posix_memalign(out, align, n);
 }
+/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
 #endif

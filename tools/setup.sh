@@ -35,7 +35,6 @@ compiles() { # compiler, the text of a program, flags...
     return $status
 }
 in_path() { command -v "$1"; }
-venv_works() { python3 -c 'import ensurepip, venv'; }
 
 cc=${CC:-cc}
 need gcc in_path "$cc"
@@ -51,7 +50,7 @@ if [ "$stage" != demo ]; then
 int main(void) { return 0; }' -lcmocka
     need pkg-config in_path pkg-config
     need python3 in_path python3
-    need python3-venv venv_works
+    need python3-pip python3 -m pip --version
     need ca-certificates test -s /etc/ssl/certs/ca-certificates.crt
 fi
 if [ "$stage" = check ]; then

@@ -112,7 +112,7 @@ static void widen(float *out, dtype type, const void *data, size_t first, size_t
         const char *p = (const char *)data + 2 * first;
         for (; done + LANES <= n; done += LANES) f8_store(out + done, f8_load_bf16(p + 2 * done));
     }
-    tensor_to_float(out + done, type, data, first + done, n - done);
+    if (done < n) tensor_to_float(out + done, type, data, first + done, n - done);
 }
 
 static float peak(uint64_t n, double *flops) {

@@ -159,7 +159,7 @@ static clef_status build_option(builder *b, const question *q, uint32_t i, span 
     TRY(encode_own(b, (str){b->text.p, b->text.n}, &b->schema, err));
     b->text.n = 0;
     buf_add_char(&b->text, '{');
-    if (o->description != NULL) {
+    if (o->description->kind != JSON_NULL) {
         buf_add_text(&b->text, "\"description\":");
         TRY(pyjson_write(&b->text, o->description, PYJSON_PROMPT, err));
         buf_add_char(&b->text, ',');

@@ -5,7 +5,6 @@
 #include "tests/recorded.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/file.h"
 #include "text/pyjson.h"

@@ -19,6 +19,7 @@
  */
 #include "request/request.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -185,7 +186,7 @@ static clef_status read_noul(option *options, uint32_t *asked, const str id, con
         const json *own = given ? json_get(criteria, NOUL_OPTIONS[i].id) : NULL;
         const json *description = own == NULL ? &NOUL_OPTIONS[i].description : own;
         options[i].id = NOUL_OPTIONS[i].id;
-        options[i].description = is_null(description) ? NULL : description;
+        options[i].description = description;
         asked[i] = i;
     }
     return CLEF_OK;
@@ -211,22 +212,16 @@ static clef_status read_choice(option *options, uint32_t *asked, const json *cri
     qsort(sorted, n, sizeof *sorted, by_name);
     for (uint32_t i = 0; i < n; i++) {
         const json *m = sorted[i].member;
-        options[i] = (option){.id = m->name, .description = is_null(m) ? NULL : m};
+        options[i] = (option){.id = m->name, .description = m};
         asked[sorted[i].place] = i;
     }
     return CLEF_OK;
 }
 
-static clef_status read_score(option *options, uint32_t *asked, const str id, const json *criteria,
-                              arena *mem, clef_error *err) {
+static clef_status read_score(option *options, uint32_t *asked, const json *criteria, arena *mem,
+                              clef_error *err) {
     uint32_t i = 0;
     for (const json *level = criteria->first; level != NULL; level = level->next, i++) {
-        /* The reference takes a null level, but its legend would show null, which clients refuse
-         * (systemone-api section 4.1). */
-        if (is_null(level))
-            return clef_fail(err, CLEF_ERR_INPUT,
-                             "questions.%s.criteria[%u]: a level needs a description; found null",
-                             request_show(id).text, i);
         char digits[16];
         const int n = snprintf(digits, sizeof digits, "%u", i);
         options[i].id = arena_copy(mem, (str){digits, (size_t)n});
@@ -270,7 +265,7 @@ static clef_status read_question(question *q, const json *node, arena *mem, clef
     case QUESTION_CHOICE:
         return read_choice(options, asked, criteria, mem, err);
     case QUESTION_SCORE:
-        return read_score(options, asked, q->id, criteria, mem, err);
+        return read_score(options, asked, criteria, mem, err);
     }
     return CLEF_OK;
 }
@@ -290,6 +285,7 @@ clef_status request_parse(request *out, str body, arena *mem, clef_error *err) {
     request rq = {0};
     TRY(json_parse(&root, body, "request", &limits, mem, err));
     TRY(check_record(&rq, root, &members, err));
+    assert(members != NULL);
     question *questions = arena_alloc(mem, members->n, sizeof *questions);
     if (questions == NULL) return clef_fail_memory(err);
     for (const json *m = members->first; m != NULL; m = m->next) {

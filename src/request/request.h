@@ -13,7 +13,7 @@ typedef enum { QUESTION_NOUL = 0, QUESTION_CHOICE = 1, QUESTION_SCORE = 2 } ques
 
 typedef struct {
     str id;                  /* "true", "false"; the choice's name; "0", "1", ... */
-    const json *description; /* NULL: left out of the prompt */
+    const json *description; /* never NULL; a JSON null is left out of the prompt */
 } option;
 
 typedef struct {

@@ -17,6 +17,7 @@
  * cannot be written as UTF-8, and a depth limit replaces its recursion limit. */
 #include "text/json.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -242,7 +243,8 @@ static clef_status open_container(parser *p, json *node) {
 /* The innermost container ends before p->at; *out becomes its node. */
 static clef_status close_container(parser *p, json **out) {
     const frame f = p->frames[--p->n_frames];
-    json **children = p->children + f.first_child;
+    /* Nothing has been allocated yet when the first container to end is an empty one. */
+    json **children = p->children == NULL ? NULL : p->children + f.first_child;
     size_t n = p->n_children - f.first_child;
     p->n_children = f.first_child;
     if (n > UINT32_MAX)
@@ -568,7 +570,14 @@ bool json_u64(uint64_t *out, const json *v, uint64_t max) {
 
 bool json_double(double *out, const json *v) {
     if (v == NULL || v->kind != JSON_NUMBER) return false;
-    *out = decimal_read(v->text);
+    const bool negative = v->text.p[0] == '-';
+    const char c = v->text.p[negative];
+    if (c == 'N')
+        *out = (double)NAN;
+    else if (c == 'I')
+        *out = negative ? -(double)INFINITY : (double)INFINITY;
+    else
+        *out = decimal_read(v->text);
     return true;
 }
 

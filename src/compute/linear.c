@@ -1,0 +1,213 @@
+/* linear.c - x W^T for packed rows and a weight as the file stores it.
+ *
+ * The rows (the panel): the columns are cut into blocks of LINEAR_BLOCK; inside a block the rows
+ * stand in tiles of TILE_LANES (the last one of HALF_LANES when no more are left), and inside a
+ * tile columns are outermost and the rows lie in lanes. A tile of a block is thus 16 KiB in one
+ * piece, and a block of all tiles is one piece too: with the tiles outermost a block's tiles would
+ * lie a power of two apart and share a few sets of the cache. Missing lanes hold zeros.
+ *
+ * An item of work is a block of outputs for up to MAX_ROWS rows. For each block of columns it
+ * widens its weights into the worker's scratch, where they stay while every tile of rows passes,
+ * and adds the tiles' results to totals beside them. A weight comes from memory once; the rows come
+ * from the shared cache once per block of outputs. Between tiles the item asks for the weights of
+ * its next block of columns: their rows are too far apart for the processor to guess.
+ *
+ * The order of one output: per block one chain of fused multiply-adds in rising k from zero; block
+ * results added in rising order to 0.0f; the total added to `out` in LINEAR_ADD; the bias last. How
+ * outputs are cut into items, and what else a tile holds, does not enter it. */
+#include "compute/compute.h"
+
+#include <assert.h>
+
+#include "compute/compute_internal.h"
+
+enum {
+    MAX_OUTS = 192,    /* outputs of an item: 192 KiB of widened weights */
+    MAX_OUTS_FEW = 96, /* the same when the rows are few */
+    FEW_ROWS = 128,
+    MAX_ROWS = 512 /* rows of an item: 384 KiB of totals; a multiple of TILE_LANES */
+};
+_Static_assert(MAX_OUTS *(LINEAR_BLOCK + MAX_ROWS) <= WORKER_SCRATCH_FLOATS, "scratch too small");
+_Static_assert(HALF_OUTS % TILE_OUTS == 0 && MAX_OUTS % HALF_OUTS == 0, "tiles would be cut");
+
+static size_t min_size(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* Lanes that n rows take: whole tiles, and for the rest the smaller tile that holds it. */
+static size_t lanes_for(size_t n_rows) {
+    const size_t rest = n_rows % TILE_LANES;
+    return n_rows - rest + (rest == 0 ? 0 : rest <= HALF_LANES ? HALF_LANES : TILE_LANES);
+}
+
+size_t panel_floats(uint32_t n_rows, uint32_t n_cols) {
+    return lanes_for(n_rows) * n_cols;
+}
+
+/* ---- packing ------------------------------------------------------------------------------ */
+
+typedef struct {
+    float *data;
+    const float *x;
+    size_t stride, n_rows, n_cols;
+} pack_job;
+
+/* Packs one tile of rows, all columns, 16 columns at a time: a cache line of each row. */
+static void pack_item(void *context, size_t item, unsigned worker) {
+    (void)worker;
+    const pack_job *j = context;
+    const size_t row0 = item * TILE_LANES, n_rows = min_size(TILE_LANES, j->n_rows - row0);
+    const size_t lanes = lanes_for(n_rows), all_lanes = lanes_for(j->n_rows);
+    const float *x = j->x + row0 * j->stride;
+    for (size_t k0 = 0; k0 < j->n_cols; k0 += LINEAR_BLOCK) {
+        const size_t n_k = min_size(LINEAR_BLOCK, j->n_cols - k0);
+        float *to = j->data + k0 * all_lanes + row0 * n_k;
+        for (size_t k1 = 0; k1 < n_k; k1 += 16) {
+            const size_t end = min_size(k1 + 16, n_k);
+            for (size_t row = 0; row < n_rows; row++)
+                for (size_t k = k1; k < end; k++) to[k * lanes + row] = x[row * j->stride + k0 + k];
+            for (size_t row = n_rows; row < lanes; row++)
+                for (size_t k = k1; k < end; k++) to[k * lanes + row] = 0.0f;
+        }
+    }
+}
+
+panel panel_pack(compute *c, float *data, const float *x, size_t stride, uint32_t n_rows,
+                 uint32_t n_cols) {
+    pack_job job = {data, x, stride, n_rows, n_cols};
+    pool_run(c->workers, ((size_t)n_rows + TILE_LANES - 1) / TILE_LANES, pack_item, &job);
+    return (panel){data, n_rows, n_cols};
+}
+
+/* ---- multiplying -------------------------------------------------------------------------- */
+
+typedef struct {
+    const compute *c;
+    float *out;
+    size_t stride;
+    const panel *x;
+    const matrix *w;
+    const float *bias;
+    linear_mode mode;
+    size_t item_outs, n_row_items;
+    size_t weight_bytes; /* of one stored value */
+} linear_job;
+
+enum { CACHE_LINE = 64 };
+
+/* Memory that is needed soon: n rows of `bytes` bytes, asked for a few lines at a time. */
+typedef struct {
+    const char *data;
+    size_t n, bytes, stride;
+    size_t at; /* bytes of the first row that are asked for */
+} soon;
+
+static size_t count_lines(const soon *s) {
+    return s->n * ((s->bytes + CACHE_LINE - 1) / CACHE_LINE);
+}
+
+static void fetch_lines(soon *s, size_t n_lines) {
+    for (; n_lines > 0 && s->n > 0; n_lines--) {
+        __builtin_prefetch(s->data + s->at, 0, 2);
+        s->at += CACHE_LINE;
+        if (s->at >= s->bytes) {
+            s->at = 0;
+            s->data += s->stride;
+            s->n--;
+        }
+    }
+}
+
+/* total[tile][output][lane] += one block of columns. x: the block of the item's rows, behind which
+ * the next block follows when the item has all rows; x_left floats may be read from it on. */
+static void multiply_block(const kernel_table *kernels, float *total, const float *x, size_t x_left,
+                           const float *weights, size_t n_lanes, size_t n_out, size_t n_k,
+                           soon next) {
+    const size_t n_groups = (n_out + TILE_OUTS - 1) / TILE_OUTS;
+    const size_t n_tiles = (n_lanes + TILE_LANES - 1) / TILE_LANES;
+    const size_t next_lines = count_lines(&next) / (n_groups * n_tiles) + 1;
+    for (size_t lane = 0; lane < n_lanes; lane += TILE_LANES) {
+        const bool half = n_lanes - lane < TILE_LANES;
+        const size_t lanes = half ? HALF_LANES : TILE_LANES, outs = half ? HALF_OUTS : TILE_OUTS;
+        const size_t tile_end = (lane + lanes) * n_k;
+        soon next_tile = {(const char *)(x + tile_end), 1,
+                          min_size(x_left - tile_end, TILE_LANES * n_k) * sizeof *x, 0, 0};
+        const size_t tile_lines = count_lines(&next_tile) / n_groups + 1;
+        for (size_t o = 0; o < n_out; o += outs) {
+            fetch_lines(&next, next_lines);
+            fetch_lines(&next_tile, tile_lines);
+            (half ? kernels->tile_half : kernels->tile)(
+                total + lane * n_out + o * lanes, x + lane * n_k, weights + o * n_k, n_k, 1,
+                (uint32_t)min_size(outs, n_out - o), (uint32_t)n_k);
+        }
+    }
+}
+
+static void store_totals(const linear_job *j, const float *total, size_t row0, size_t n_rows,
+                         size_t out0, size_t n_out) {
+    for (size_t row = 0; row < n_rows; row++) {
+        const size_t first = row / TILE_LANES * TILE_LANES;
+        const size_t lanes = lanes_for(min_size(n_rows - first, TILE_LANES));
+        const float *from = total + first * n_out + (row - first);
+        float *to = j->out + (row0 + row) * j->stride + out0;
+        for (size_t o = 0; o < n_out; o++) {
+            float value = from[o * lanes];
+            if (j->mode == LINEAR_ADD) value = to[o] + value;
+            if (j->bias != NULL) value += j->bias[out0 + o];
+            to[o] = value;
+        }
+    }
+}
+
+static void linear_item(void *context, size_t item, unsigned worker) {
+    const linear_job *j = context;
+    const kernel_table *kernels = j->c->kernels;
+    const size_t n_in = j->w->n_in;
+    const size_t row0 = item % j->n_row_items * MAX_ROWS,
+                 out0 = item / j->n_row_items * j->item_outs;
+    const size_t n_rows = min_size(MAX_ROWS, j->x->n_rows - row0);
+    const size_t n_out = min_size(j->item_outs, j->w->n_out - out0);
+    const size_t n_lanes = lanes_for(n_rows), all_lanes = lanes_for(j->x->n_rows);
+    float *total = worker_scratch(j->c, worker), *weights = total + (size_t)MAX_ROWS * MAX_OUTS;
+
+    memset(total, 0, n_lanes * n_out * sizeof *total);
+    for (size_t k0 = 0; k0 < n_in; k0 += LINEAR_BLOCK) {
+        const size_t n_k = min_size(LINEAR_BLOCK, n_in - k0), k1 = k0 + n_k;
+        for (size_t o = 0; o < n_out; o++)
+            kernels->widen(weights + o * n_k, j->w->type, j->w->data, (out0 + o) * n_in + k0, n_k);
+        const soon next = {
+            (const char *)j->w->data + (out0 * n_in + k1) * j->weight_bytes, k1 < n_in ? n_out : 0,
+            min_size(LINEAR_BLOCK, n_in - k1) * j->weight_bytes, n_in * j->weight_bytes, 0};
+        const size_t x0 = k0 * all_lanes + row0 * n_k;
+        multiply_block(kernels, total, j->x->data + x0, n_in * all_lanes - x0, weights, n_lanes,
+                       n_out, n_k, next);
+    }
+    store_totals(j, total, row0, n_rows, out0, n_out);
+}
+
+/* Outputs of an item: enough items for an even load, and then as many outputs as fit, because each
+ * item walks over all rows. */
+static size_t choose_item_outs(size_t n_out, size_t n_rows, unsigned threads) {
+    enum { ITEMS_PER_THREAD = 8 };
+    const size_t even = n_out / ((size_t)threads * ITEMS_PER_THREAD) / HALF_OUTS * HALF_OUTS;
+    const size_t most = n_rows > FEW_ROWS ? MAX_OUTS : MAX_OUTS_FEW;
+    return even < HALF_OUTS ? TILE_OUTS : min_size(even, most);
+}
+
+void linear(compute *c, float *out, size_t stride, const panel *x, const matrix *w,
+            const float *bias, linear_mode mode) {
+    assert(x->n_cols == w->n_in);
+    linear_job job = {.c = c,
+                      .out = out,
+                      .stride = stride,
+                      .x = x,
+                      .w = w,
+                      .bias = bias,
+                      .mode = mode,
+                      .item_outs = choose_item_outs(w->n_out, x->n_rows, compute_threads(c)),
+                      .n_row_items = ((size_t)x->n_rows + MAX_ROWS - 1) / MAX_ROWS,
+                      .weight_bytes = dtype_bits(w->type) / 8};
+    const size_t n_out_items = (w->n_out + job.item_outs - 1) / job.item_outs;
+    pool_run(c->workers, n_out_items * job.n_row_items, linear_item, &job);
+    count_flops(c, 2.0 * x->n_rows * w->n_out * w->n_in);
+}

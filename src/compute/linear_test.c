@@ -1,0 +1,277 @@
+/* linear_test.c - `linear` against a plain loop in double, and its promise of equal bits: for every
+ * table, thread count and company of rows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "compute/compute.h"
+#include "tests/numbers.h"
+
+static compute *open_table(const char *kernels, unsigned threads) {
+    compute *c = NULL;
+    clef_error err = {0};
+    if (compute_open(&c, kernels, threads, &err) != CLEF_OK) fail_msg("%s", err.text);
+    return c;
+}
+
+typedef struct {
+    uint32_t n_rows, n_in, n_out;
+    dtype type;
+    bool odd_address; /* the weight begins at an odd byte */
+    bool has_bias;
+    linear_mode mode;
+} shape;
+
+/* Values that the weights' types hold exactly, so that the plain loop sees what `linear` sees. */
+static void fill_weights(unsigned char *data, dtype type, size_t n, uint32_t seed) {
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t random = next_random(&seed);
+        const float value = (float)(int32_t)(random % 255) / 64.0f - 2.0f;
+        if (type == DTYPE_BF16) {
+            const uint16_t half = bf16_from_float(value);
+            memcpy(data + 2 * i, &half, sizeof half);
+        } else if (type == DTYPE_F16) { /* 0.5 .. 1 in steps of 1/2048, either sign */
+            const uint16_t half = (uint16_t)((random & 0x8000u) | 0x3800u | (random & 0x3FFu));
+            memcpy(data + 2 * i, &half, sizeof half);
+        } else {
+            memcpy(data + 4 * i, &value, sizeof value);
+        }
+    }
+}
+
+typedef struct {
+    float *x, *out, *bias;
+    unsigned char *memory;
+    matrix w;
+    size_t stride;
+} problem;
+
+static problem make_problem(const shape *s) {
+    problem p = {.stride = (size_t)s->n_out + 3};
+    const size_t n_weights = (size_t)s->n_out * s->n_in;
+    p.x = new_floats((size_t)s->n_rows * s->n_in);
+    p.out = new_floats(s->n_rows * p.stride);
+    p.bias = new_floats(s->n_out);
+    p.memory = malloc(n_weights * 4 + 8);
+    assert_non_null(p.memory);
+    fill_random(p.x, (size_t)s->n_rows * s->n_in, 1);
+    fill_random(p.out, s->n_rows * p.stride, 2);
+    fill_random(p.bias, s->n_out, 3);
+    p.w = (matrix){p.memory + (s->odd_address ? 1 : 0), s->type, s->n_out, s->n_in};
+    fill_weights(p.memory + (s->odd_address ? 1 : 0), s->type, n_weights, 4);
+    return p;
+}
+
+static void free_problem(problem *p) {
+    free(p->x);
+    free(p->out);
+    free(p->bias);
+    free(p->memory);
+}
+
+/* out for rows row0 .. row0 + n_rows - 1 of the problem, for free(). */
+static float *solve(compute *c, const shape *s, const problem *p, uint32_t row0, uint32_t n_rows) {
+    float *out = new_floats(n_rows * p->stride), *data = new_floats(panel_floats(n_rows, s->n_in));
+    memcpy(out, p->out + row0 * p->stride, n_rows * p->stride * sizeof *out);
+    const panel x = panel_pack(c, data, p->x + (size_t)row0 * s->n_in, s->n_in, n_rows, s->n_in);
+    linear(c, out, p->stride, &x, &p->w, s->has_bias ? p->bias : NULL, s->mode);
+    free(data);
+    return out;
+}
+
+static void check_against_double(const shape *s, const problem *p, const float *out) {
+    float *w = new_floats(s->n_in);
+    for (uint32_t o = 0; o < s->n_out; o++) {
+        tensor_to_float(w, s->type, p->w.data, (size_t)o * s->n_in, s->n_in);
+        for (uint32_t r = 0; r < s->n_rows; r++) {
+            double want = s->mode == LINEAR_ADD ? (double)p->out[r * p->stride + o] : 0.0;
+            double size = fabs(want) + 1.0;
+            for (uint32_t k = 0; k < s->n_in; k++) {
+                const double product = (double)p->x[(size_t)r * s->n_in + k] * (double)w[k];
+                want += product;
+                size += fabs(product);
+            }
+            if (s->has_bias) want += (double)p->bias[o];
+            const double got = (double)out[r * p->stride + o];
+            if (!(fabs(got - want) <= 2e-6 * size))
+                fail_msg("row %u, output %u of [%u x %u]: %.9g, wanted %.9g", r, o, s->n_out,
+                         s->n_in, got, want);
+        }
+    }
+    for (uint32_t r = 0; r < s->n_rows; r++) /* the gap between rows is not touched */
+        assert_same_floats(out + r * p->stride + s->n_out, p->out + r * p->stride + s->n_out,
+                           p->stride - s->n_out);
+    free(w);
+}
+
+static const shape shapes[] = {
+    {0, 20, 7, DTYPE_BF16, false, false, LINEAR_SET},
+    {1, 0, 7, DTYPE_BF16, false, true, LINEAR_ADD},
+    {1, 20, 0, DTYPE_BF16, false, false, LINEAR_SET},
+    {1, 1, 1, DTYPE_BF16, false, false, LINEAR_SET},
+    {1, 20, 7, DTYPE_BF16, true, true, LINEAR_SET},
+    {3, 20, 7, DTYPE_F16, true, true, LINEAR_ADD},
+    {8, 255, 12, DTYPE_F32, true, false, LINEAR_SET},
+    {9, 256, 13, DTYPE_BF16, false, false, LINEAR_ADD},
+    {16, 257, 6, DTYPE_BF16, true, true, LINEAR_SET},
+    {17, 512, 31, DTYPE_BF16, false, false, LINEAR_SET},
+    {25, 513, 100, DTYPE_BF16, true, true, LINEAR_ADD},
+    {36, 300, 205, DTYPE_BF16, false, false, LINEAR_SET},
+    {140, 260, 401, DTYPE_BF16, false, true, LINEAR_SET},
+    {530, 33, 25, DTYPE_BF16, false, false, LINEAR_SET},
+    {1030, 7, 19, DTYPE_F16, false, false, LINEAR_ADD},
+};
+
+#define EACH_SHAPE for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+
+static void the_scalar_table_agrees_with_a_loop_in_double(void **state) {
+    (void)state;
+    compute *c = open_table("scalar", 1);
+    EACH_SHAPE {
+        problem p = make_problem(&shapes[i]);
+        float *out = solve(c, &shapes[i], &p, 0, shapes[i].n_rows);
+        check_against_double(&shapes[i], &p, out);
+        free(out);
+        free_problem(&p);
+    }
+    compute_close(c);
+}
+
+static void the_best_table_gives_the_bits_of_the_scalar_one(void **state) {
+    (void)state;
+    compute *scalar = open_table("scalar", 1), *best = open_table(NULL, 1);
+    EACH_SHAPE {
+        const shape *s = &shapes[i];
+        problem p = make_problem(s);
+        float *a = solve(scalar, s, &p, 0, s->n_rows), *b = solve(best, s, &p, 0, s->n_rows);
+        assert_same_floats(a, b, s->n_rows * p.stride);
+        free(a);
+        free(b);
+        free_problem(&p);
+    }
+    compute_close(scalar);
+    compute_close(best);
+}
+
+static void any_number_of_threads_gives_the_same_bits(void **state) {
+    (void)state;
+    compute *one = open_table(NULL, 1);
+    for (unsigned threads = 2; threads <= 16; threads = threads == 2 ? 3 : threads + 13) {
+        compute *many = open_table(NULL, threads);
+        EACH_SHAPE {
+            const shape *s = &shapes[i];
+            problem p = make_problem(s);
+            float *a = solve(one, s, &p, 0, s->n_rows), *b = solve(many, s, &p, 0, s->n_rows);
+            assert_same_floats(a, b, s->n_rows * p.stride);
+            free(a);
+            free(b);
+            free_problem(&p);
+        }
+        compute_close(many);
+    }
+    compute_close(one);
+}
+
+/* Cut into runs of 1, 2, 3, ... rows, each of which packs its rows anew. */
+static void a_row_has_the_same_bits_alone_and_among_others(void **state) {
+    (void)state;
+    compute *c = open_table(NULL, 1);
+    EACH_SHAPE {
+        const shape *s = &shapes[i];
+        problem p = make_problem(s);
+        float *all = solve(c, s, &p, 0, s->n_rows);
+        for (uint32_t row = 0, n = 1; row < s->n_rows; row += n++) {
+            if (n > s->n_rows - row) n = s->n_rows - row;
+            float *part = solve(c, s, &p, row, n);
+            assert_same_floats(part, all + row * p.stride, n * p.stride);
+            free(part);
+        }
+        free(all);
+        free_problem(&p);
+    }
+    compute_close(c);
+}
+
+/* The order of compute.h, written down: chains of LINEAR_BLOCK, totals in rising order. */
+static void the_order_of_additions_is_the_one_that_compute_h_states(void **state) {
+    (void)state;
+    const shape s = {2, 700, 5, DTYPE_BF16, false, true, LINEAR_ADD};
+    compute *c = open_table(NULL, 1);
+    problem p = make_problem(&s);
+    float *out = solve(c, &s, &p, 0, s.n_rows), *w = new_floats(s.n_in);
+    for (uint32_t o = 0; o < s.n_out; o++) {
+        tensor_to_float(w, s.type, p.w.data, (size_t)o * s.n_in, s.n_in);
+        for (uint32_t r = 0; r < s.n_rows; r++) {
+            float total = 0.0f;
+            for (uint32_t k0 = 0; k0 < s.n_in; k0 += LINEAR_BLOCK) {
+                float chain = 0.0f;
+                for (uint32_t k = k0; k < k0 + LINEAR_BLOCK && k < s.n_in; k++)
+                    chain = fmaf(p.x[r * s.n_in + k], w[k], chain);
+                total += chain;
+            }
+            const float want = p.out[r * p.stride + o] + total + p.bias[o];
+            assert_same_floats(&out[r * p.stride + o], &want, 1);
+        }
+    }
+    free(w);
+    free(out);
+    free_problem(&p);
+    compute_close(c);
+}
+
+/* A NaN or an infinity in one row may not reach another through the tile that they share. */
+static void a_row_that_is_not_finite_leaves_its_neighbours_alone(void **state) {
+    (void)state;
+    const shape s = {36, 300, 20, DTYPE_BF16, false, false, LINEAR_SET};
+    compute *c = open_table(NULL, 1);
+    problem p = make_problem(&s);
+    float *before = solve(c, &s, &p, 0, s.n_rows);
+    p.x[5 * s.n_in + 7] = NAN;
+    p.x[35 * s.n_in] = INFINITY;
+    float *after = solve(c, &s, &p, 0, s.n_rows);
+    for (uint32_t r = 0; r < s.n_rows; r++)
+        for (uint32_t o = 0; o < s.n_out; o++) {
+            const size_t at = r * p.stride + o;
+            if (r == 5 || r == 35) {
+                assert_false(isfinite(after[at]));
+            } else {
+                assert_same_floats(&after[at], &before[at], 1);
+            }
+        }
+    free(before);
+    free(after);
+    free_problem(&p);
+    compute_close(c);
+}
+
+static void the_operations_are_charged_to_the_part_entered(void **state) {
+    (void)state;
+    const shape s = {36, 300, 20, DTYPE_BF16, false, false, LINEAR_SET};
+    compute *c = open_table(NULL, 1);
+    problem p = make_problem(&s);
+    compute_enter(c, CLEF_PART_LINEARS);
+    free(solve(c, &s, &p, 0, s.n_rows));
+    compute_enter(c, CLEF_PART_OTHER);
+    const compute_times times = compute_take_times(c), empty = compute_take_times(c);
+    assert_true(times.flops[CLEF_PART_LINEARS] == 2.0 * 36 * 300 * 20);
+    assert_true(times.flops[CLEF_PART_OTHER] == 0.0);
+    assert_true(times.seconds[CLEF_PART_LINEARS] > 0.0);
+    assert_true(empty.flops[CLEF_PART_LINEARS] == 0.0 && empty.seconds[CLEF_PART_LINEARS] == 0.0);
+    free_problem(&p);
+    compute_close(c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_scalar_table_agrees_with_a_loop_in_double),
+        cmocka_unit_test(the_best_table_gives_the_bits_of_the_scalar_one),
+        cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(a_row_has_the_same_bits_alone_and_among_others),
+        cmocka_unit_test(the_order_of_additions_is_the_one_that_compute_h_states),
+        cmocka_unit_test(a_row_that_is_not_finite_leaves_its_neighbours_alone),
+        cmocka_unit_test(the_operations_are_charged_to_the_part_entered),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

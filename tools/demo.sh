@@ -1,0 +1,38 @@
+#!/bin/sh
+# What `make demo` shows once everything is built: a toy checkpoint, one request, its answer.
+#
+# Usage: tools/demo.sh        from the root of the repository, after `make all tools`
+set -eu
+
+toy=build/demo/toy
+tokenizer=testdata/toy-r2/tokenizer.json
+request=examples/request.json
+
+say() { printf '\n%s\n' "$1"; }
+
+mkdir -p build/demo
+rm -rf "$toy"
+say "A toy checkpoint: the network of clef-flash with tiny sizes and random weights."
+echo "\$ build/tools/synth --geometry toy --tokenizer $tokenizer $toy"
+build/tools/synth --geometry toy --tokenizer "$tokenizer" "$toy"
+
+say "The request, $request:"
+cat "$request"
+
+say "Its answer for people:"
+echo "\$ ./clef ask --model $toy --request $request --pretty"
+./clef ask --model "$toy" --request "$request" --pretty
+
+say "The same for programs:"
+echo "\$ ./clef ask --model $toy < $request"
+./clef ask --model "$toy" < "$request"
+
+say "These numbers mean nothing: the toy's weights are random. It only shows that everything runs."
+cat << 'END'
+With the real checkpoint, a folder with the 19 files of Cloudflare/clef-flash (19 GB):
+
+    ./clef info ./clef-flash
+    ./clef ask --model ./clef-flash --request examples/request.json --pretty
+
+A copy in the local hub cache is found by its name: --model Cloudflare/clef-flash
+END

@@ -1,0 +1,156 @@
+/* linearbench.c - how near `linear` comes to this machine's ceilings, at the 9B's shapes.
+ *
+ * For each shape and number of rows: GFLOP/s by the clock; GFLOP per second of processor time and
+ * thread, as a percentage of the same for multiply-adds from registers; and the processor time over
+ * max(compute floor, weight-read floor). Processor time is what a machine shared with other work
+ * still tells: by the clock the figures then say how much of it one was given. Each try measures
+ * the ceiling right before the linear, because the clock rate drifts; medians of the tries' ratios
+ * are printed. The weights of consecutive calls differ, as they do in a network: 256 MiB of them,
+ * so none is in a cache when its turn comes.
+ *
+ * Usage: linearbench [threads [rows [kernels]]]; without them 1 and 2 threads and five numbers of
+ * rows with the best table. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/cpu.h"
+#include "compute/kernels.h"
+
+enum { N_TRIES = 7, MAX_ROWS = 2048, MAX_SIDE = 12288 };
+#define WEIGHT_BYTES ((size_t)256 << 20)
+
+static const struct {
+    uint32_t n_out, n_in;
+} shapes[] = {{12288, 4096}, {4096, 12288}, {4096, 4096}, {1024, 4096}, {32, 4096}};
+
+static void fail(const char *what) {
+    fprintf(stderr, "linearbench: %s\n", what);
+    exit(1);
+}
+
+static int compare_doubles(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values) {
+    qsort(values, N_TRIES, sizeof *values, compare_doubles);
+    return values[N_TRIES / 2];
+}
+
+typedef struct {
+    float *x, *panel, *out;
+    uint16_t *weights;
+} buffers;
+
+/* Seconds of processor time of all threads of this process. */
+static double busy_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* GFLOP per second of processor time, on the calling thread. */
+static double ceiling(const kernel_table *kernels) {
+    double best = 0;
+    for (int i = 0; i < 5; i++) {
+        double flops = 0;
+        const double begin = busy_seconds();
+        volatile float keep = kernels->peak(1000000, &flops);
+        (void)keep;
+        const double rate = 1e-9 * flops / (busy_seconds() - begin);
+        if (rate > best) best = rate;
+    }
+    return best;
+}
+
+static void measure(compute *c, const kernel_table *kernels, const buffers *b, uint32_t n_out,
+                    uint32_t n_in, uint32_t n_rows, double gbps) {
+    const size_t matrix_bytes = (size_t)n_out * n_in * 2, n_copies = WEIGHT_BYTES / matrix_bytes;
+    const panel x = panel_pack(c, b->panel, b->x, n_in, n_rows, n_in);
+    const double flops = 2.0 * n_rows * n_out * n_in;
+    const size_t n_calls = 1 + (size_t)(5e9 / (flops + 100.0 * (double)matrix_bytes));
+    double clock_rate[N_TRIES], share[N_TRIES], over[N_TRIES];
+    size_t copy = 0;
+    for (int i = 0; i < N_TRIES; i++) {
+        const double peak = ceiling(kernels);
+        const double begin = cpu_seconds(), busy_begin = busy_seconds();
+        for (size_t call = 0; call < n_calls; call++) {
+            const matrix w = {b->weights + copy * ((size_t)n_out * n_in), DTYPE_BF16, n_out, n_in};
+            copy = (copy + 1) % n_copies;
+            linear(c, b->out, n_out, &x, &w, NULL, LINEAR_SET);
+        }
+        const double busy = (busy_seconds() - busy_begin) / (double)n_calls;
+        clock_rate[i] = 1e-9 * flops * (double)n_calls / (cpu_seconds() - begin);
+        share[i] = 1e-9 * flops / busy / peak;
+        const double compute_floor = 1e-9 * flops / peak,
+                     read_floor = 1e-9 * (double)matrix_bytes / gbps;
+        over[i] = busy / (compute_floor > read_floor ? compute_floor : read_floor);
+    }
+    printf("%u threads  [%5u x %5u]  %4u rows  %6.1f GFLOP/s  %5.1f %% of the ceiling  "
+           "%.2f x the floor\n",
+           compute_threads(c), n_out, n_in, n_rows, median(clock_rate), 100.0 * median(share),
+           median(over));
+    fflush(stdout);
+}
+
+/* 1e9 bytes per second of processor time, streamed by one thread. */
+static double read_ceiling(const buffers *b) {
+    double best = 0;
+    for (int i = 0; i < 5; i++) {
+        const double begin = busy_seconds();
+        uint64_t sum[8] = {0};
+        for (size_t at = 0; at < WEIGHT_BYTES; at += 64) {
+            uint64_t line[8];
+            memcpy(line, (const char *)b->weights + at, 64);
+            for (int k = 0; k < 8; k++) sum[k] += line[k];
+        }
+        for (int k = 1; k < 8; k++) sum[0] += sum[k];
+        volatile uint64_t keep = sum[0];
+        (void)keep;
+        const double rate = 1e-9 * (double)WEIGHT_BYTES / (busy_seconds() - begin);
+        if (rate > best) best = rate;
+    }
+    return best;
+}
+
+int main(int argc, char **argv) {
+    const buffers b = {aligned_alloc(64, (size_t)MAX_ROWS * MAX_SIDE * 4),
+                       aligned_alloc(64, (size_t)MAX_ROWS * MAX_SIDE * 4),
+                       aligned_alloc(64, (size_t)MAX_ROWS * MAX_SIDE * 4),
+                       aligned_alloc(64, WEIGHT_BYTES)};
+    if (b.x == NULL || b.panel == NULL || b.out == NULL || b.weights == NULL) fail("out of memory");
+    for (size_t i = 0; i < (size_t)MAX_ROWS * MAX_SIDE; i++)
+        b.x[i] = (float)(i % 1009) / 1009.0f - 0.5f;
+    for (size_t i = 0; i < WEIGHT_BYTES / 2; i++)
+        b.weights[i] = bf16_from_float((float)(i % 997) / 997.0f - 0.5f);
+
+    const unsigned threads_given = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
+    const uint32_t rows_given = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
+    if (rows_given > MAX_ROWS) fail("at most 2048 rows");
+    static const uint32_t rows[] = {512, 256, 64, 36, 1};
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        compute *c = NULL;
+        clef_error err = {0};
+        const unsigned used = threads_given > 0 ? threads_given : threads;
+        if (compute_open(&c, argc > 3 ? argv[3] : NULL, used, &err) != CLEF_OK) fail(err.text);
+        const kernel_table *kernels = NULL;
+        if (kernels_choose(&kernels, compute_kernels(c), &err) != CLEF_OK) fail(err.text);
+        const double gbps = read_ceiling(&b);
+        printf("%s: a thread does %.1f GFLOP/s from registers and reads %.1f GB/s\n",
+               compute_kernels(c), ceiling(kernels), gbps);
+        for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+            for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++)
+                if (rows_given == 0 || r == 0)
+                    measure(c, kernels, &b, shapes[s].n_out, shapes[s].n_in,
+                            rows_given > 0 ? rows_given : rows[r], gbps);
+        compute_close(c);
+        if (threads_given > 0) break;
+    }
+    free(b.x);
+    free(b.panel);
+    free(b.out);
+    free(b.weights);
+    return 0;
+}
