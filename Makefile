@@ -188,7 +188,7 @@ $(B)/tidy/%.ok: %.c .clang-tidy $(HEADERS)
 	@touch $@
 $(B)/headers/%.ok: % $(HEADERS)
 	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) $(CFLAGS_ALL) $(if $(filter $<,$(AVX2_FILES)),-mavx2 -mfma -mf16c) -fsyntax-only -x c $<
+	@$(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) $(if $(filter $<,$(AVX2_FILES)),-mavx2 -mfma -mf16c) -fsyntax-only -x c $<
 	@touch $@
 
 # ---- long comparisons, measuring, showing ----------------------------------------------------
