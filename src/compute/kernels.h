@@ -13,8 +13,29 @@ enum {
     TILE_LANES = 16, /* rows of a panel that lie side by side */
     TILE_OUTS = 6,   /* outputs that `tile` computes at a time, at most */
     HALF_LANES = 8,  /* the same for `tile_half`, which takes a panel's last rows */
-    HALF_OUTS = 12
+    HALF_OUTS = 12,
+
+    ATTEND_TILES = 4, /* tiles that share a block of keys and values while it is in cache */
+
+    DELTA_CHANNELS = 64,
+    DELTA_COLUMNS = 32, /* value columns of a head that walk the tokens together */
+    DELTA_ROWS = 64     /* tokens that they walk before the next columns do */
 };
+
+/* Query rows row0 .. row0 + n_rows - 1 of one head, at most TILE_LANES. */
+typedef struct {
+    uint32_t head, row0, n_rows;
+} attend_tile;
+
+/* Scores of one block; and for each tile its queries, its sums, and two floats a lane. */
+static inline size_t attend_scratch_floats(uint32_t head_dim, uint32_t n_tiles) {
+    const size_t tile_floats = (2 * (size_t)head_dim + 2) * TILE_LANES;
+    return (size_t)ATTEND_BLOCK * TILE_LANES + n_tiles * tile_floats;
+}
+
+static inline size_t delta_scratch_floats(uint32_t key_dim) {
+    return (size_t)key_dim * DELTA_COLUMNS;
+}
 
 typedef struct {
     const char *name;
@@ -39,14 +60,16 @@ typedef struct {
     void (*exp_row)(float *x, size_t n);
     void (*rotate_row)(float *x, uint32_t rotary_dim, const float *cos, const float *sin);
 
-    /* Attention of one tile of up to TILE_LANES queries of one head; see body_attend.h. `scratch`
-     * has attend_scratch_floats(head_dim) floats, aligned to 64 bytes. */
-    void (*attend_tile)(const attend_args *a, uint32_t head, uint32_t row0, uint32_t n_rows,
-                        float *scratch);
+    /* Attention of up to ATTEND_TILES tiles that read the same key head; see body_attend.h.
+     * `scratch` has attend_scratch_floats(head_dim, n_tiles) floats, aligned to 64 bytes. */
+    void (*attend_tiles)(const attend_args *a, const attend_tile *tiles, uint32_t n_tiles,
+                         float *scratch);
 
-    /* One channel block of the convolution, and one value head (or a block of its value columns) of
-     * the recurrence; see body_delta.h. */
+    /* The steps of gated_delta in their order: up to DELTA_CHANNELS channels, one row, one value
+     * head; see body_delta.h. `scratch` has delta_scratch_floats(key_dim) floats, aligned to 64
+     * bytes. */
     void (*delta_conv)(const delta_args *a, uint32_t channel0, uint32_t n_channels);
+    void (*delta_keys)(const delta_args *a, uint32_t row);
     void (*delta_head)(const delta_args *a, uint32_t value_head, float *scratch);
 
     /* `n` rounds of independent fused multiply-adds; returns a value that depends on all of them.
