@@ -213,6 +213,14 @@ static void a_null_choice_has_no_description_and_an_empty_one_keeps_it(void **st
     for (uint32_t i = 1; i < 6; i++) assert_non_null(rq.questions->options[i].description);
 }
 
+static void a_null_level_is_taken_as_the_reference_does(void **state) {
+    (void)state;
+    request rq = {0};
+    expect_accepted(&rq, ONE("{\"type\":\"score\",\"criteria\":[\"a\",null]}"));
+    assert_int_equal(rq.questions->n_options, 2);
+    assert_int_equal(rq.questions->options[1].description->kind, JSON_NULL);
+}
+
 static void score_levels_are_numbered_in_order_and_keep_their_value(void **state) {
     (void)state;
     request rq = {0};
@@ -503,6 +511,7 @@ int main(void) {
         T(a_noul_is_scored_true_before_false_with_the_reference_s_sentences),
         T(a_noul_side_replaces_its_sentence_and_null_removes_it),
         T(a_null_choice_has_no_description_and_an_empty_one_keeps_it),
+        T(a_null_level_is_taken_as_the_reference_does),
         T(score_levels_are_numbered_in_order_and_keep_their_value),
         T(missing_null_and_empty_instructions_mean_the_id),
         T(other_instructions_are_kept_whatever_their_kind),

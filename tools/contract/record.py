@@ -64,7 +64,7 @@ CHECKS = [
     # fine
     body('{"q":{"type":"noul"}}'), body('{"q":{"type":"noul","criteria":0}}'),
     body('{"q":{"type":"choice","criteria":{"a":null}}}'), body('{"q":{"type":"score","criteria":[""]}}'),
-    body('{"q":{"type":"score","criteria":["a",2,false,{},[]]}}', state="{}"),
+    body('{"q":{"type":"score","criteria":["a",2,false,{},[],null]}}', state="{}"),
 ]
 
 
@@ -114,7 +114,7 @@ PROMPTS = [
     ("choice descriptions of every kind", '{"model":"m","state":"s","questions":{"q":{"type":"choice","criteria":'
      '{"z":"","y":null,"x":false,"w":0,"v":{"b":1,"a":{"d":2,"c":3}},"u":[],"t":"\\"q\\" \\\\","":"the empty name"}}}}'),
     ("score levels of every kind", '{"model":"m","state":"s","questions":{"q":{"type":"score","criteria":'
-     '["",0,false,{},[],{"z":{"b":1,"a":1.0}},"x",1e2,"8","9","10","11"]}}}'),
+     '["",0,false,{},[],{"z":{"b":1,"a":1.0}},"x",1e2,null,"9","10","11"]}}}'),
     ("noul criteria that count as missing", '{"model":"m","state":"s","questions":{"a":{"type":"noul","criteria":null},'
      '"b":{"type":"noul","criteria":{}},"c":{"type":"noul","criteria":[]},"d":{"type":"noul","criteria":""},'
      '"e":{"type":"noul","criteria":0},"f":{"type":"noul","criteria":false}}}'),
@@ -186,7 +186,7 @@ def answer_rows():
         answer_row("names that need escapes", {'q"\\\n': choice(["\t", "é", "\u2028", "😀", ""])},
                    [[0.1, 0.2, 0.3, 0.25, 0.15]], 3, model='a"b\u0000'),
         answer_row("legend as sent", dict(q=score([{"z": {"b": 1, "a": 1.0}}, [{"y": 1, "x": 2.50}], "", 0, False, {},
-                                                   [], 1e22, 12345678901234567890123, "e\u0301"])), [softmax(rng, 10, 1)], 9),
+                                                   [], 1e22, 12345678901234567890123, "e\u0301", None])), [softmax(rng, 11, 1)], 9),
         answer_row("empty model", dict(q=noul_), [[0.25, 0.75]], 1, model=""),
     ]
     for n in (2, 3, 11, 64, 300):
