@@ -10,7 +10,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#include <dirent.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,23 +51,17 @@ static inline void folder_link(const folder *f, const char *name, const char *ta
     assert_int_equal(symlink(target, folder_path(f, name)), 0);
 }
 
+static inline int folder_remove_one(const char *path, const struct stat *st, int kind,
+                                    struct FTW *at) {
+    (void)st;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
 /* Removes the folder with all it holds; links are removed, not followed. */
 static inline void folder_remove(const char *path) {
-    DIR *dir = opendir(path);
-    assert_non_null(dir);
-    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
-        char inner[1024];
-        struct stat st;
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-        assert_true(snprintf(inner, sizeof inner, "%s/%s", path, e->d_name) < (int)sizeof inner);
-        assert_int_equal(lstat(inner, &st), 0);
-        if (S_ISDIR(st.st_mode))
-            folder_remove(inner);
-        else
-            assert_int_equal(unlink(inner), 0);
-    }
-    closedir(dir);
-    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(nftw(path, folder_remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 /* The bytes of a safetensors file: the length of `header`, the header, `n_data` data bytes. */

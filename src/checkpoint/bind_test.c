@@ -141,7 +141,7 @@ static void decay_is_minus_exp_of_a_log(void **state) {
     assert_int_equal(bound_open(&b, TESTDATA "toy-explicit", NULL),
                      CLEF_OK); /* A_log is F32 here */
     for (size_t i = 0; i < 3; i++) {
-        const double wanted = -exp(stored(b.model, LAYER(1) "linear_attn.A_log", i));
+        const double wanted = -exp((double)stored(b.model, LAYER(1) "linear_attn.A_log", i));
         assert_true(fabs(b.w.layers[1].delta.decay[i] / wanted - 1.0) < 3e-7);
     }
     bound_close(&b);
@@ -151,7 +151,7 @@ static void the_convolution_keeps_its_taps_together(void **state) {
     (void)state;
     bound b;
     assert_int_equal(bound_open(&b, TESTDATA "toy-r2", NULL), CLEF_OK);
-    for (size_t i = 0; i < 4 * config_channels(&b.cfg); i++)
+    for (size_t i = 0; i < 4 * (size_t)config_channels(&b.cfg); i++)
         assert_true(b.w.layers[0].delta.conv[i] ==
                     stored(b.model, LAYER(0) "linear_attn.conv1d.weight", i));
     bound_close(&b);
@@ -178,7 +178,7 @@ static void in_proj_is_cut_into_query_key_and_value(void **state) {
     const head_attention *a = &b.w.head.decoder[1].cross_attention;
     const char *data =
         safetensors_find(b.head, STR("layers.1.multihead_attn.in_proj_weight"))->data;
-    const size_t part = 44 * 44 * 2;
+    const size_t part = (size_t)44 * 44 * 2;
     const matrix *parts[3] = {&a->in_q, &a->in_k, &a->in_v};
     const float *biases[3] = {a->in_q_bias, a->in_k_bias, a->in_v_bias};
     for (size_t p = 0; p < 3; p++) {
@@ -294,10 +294,14 @@ static void layers_follow_layer_types(void **state) {
 /* ---- one thing wrong --------------------------------------------------------------------------
  */
 
-/* What a made checkpoint has instead of tensor `name`: another shape or type, another name, or
- * nothing. `extra` is added to the model. */
+/* What a made checkpoint has instead of tensor `name`: another name, shape or type (0: none of
+ * them), or, when nothing is given, no such tensor. `extra` is added to the model. */
 typedef struct {
-    const char *name, *entry_name, *shape, *dtype, *extra;
+    const char *name, *new_name;
+    uint32_t rank;
+    uint64_t shape[3];
+    dtype type;
+    const char *extra;
 } fault;
 
 typedef struct {
@@ -307,42 +311,30 @@ typedef struct {
     size_t at;
 } maker;
 
-static void make_entry(maker *m, const char *name, size_t n_name, const char *shape,
-                       const char *type, size_t bytes) {
-    buf_printf(&m->header, "%s\"%.*s\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%zu,%zu]}",
-               m->header.n == 1 ? "" : ",", (int)n_name, name, type, shape, m->at, m->at + bytes);
+static void make_entry(maker *m, str name, dtype type, uint32_t rank, const uint64_t *shape) {
+    size_t bytes = dtype_bits(type) / 8;
+    buf_printf(&m->header, "%s\"%.*s\":{\"dtype\":\"%s\",\"shape\":[", m->header.n == 1 ? "" : ",",
+               STR_ARG(name), dtype_name(type));
+    for (uint32_t d = 0; d < rank; d++) {
+        buf_printf(&m->header, "%s%d", d == 0 ? "" : ",", (int)shape[d]);
+        bytes *= shape[d];
+    }
+    buf_printf(&m->header, "],\"data_offsets\":[%zu,%zu]}", m->at, m->at + bytes);
     m->at += bytes;
 }
 
 static void make_tensor(void *context, const bind_tensor *t) {
     maker *m = context;
-    if (t->head != m->head) return;
-    char shape[64] = "[";
-    size_t n = 1;
-    for (uint32_t d = 0; d < t->rank; d++) {
-        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), d == 0 ? "%d" : ",%d",
-                 (int)t->shape[d]);
-        n *= t->shape[d];
-    }
-    strcat(shape, "]");
     const fault *f = m->f;
+    if (t->head != m->head) return;
     if (f->name == NULL || !str_equal(t->name, str_of(f->name))) {
-        make_entry(m, t->name.p, t->name.n, shape, "BF16", 2 * n);
+        make_entry(m, t->name, DTYPE_BF16, t->rank, t->shape);
         return;
     }
-    if (f->entry_name == NULL && f->shape == NULL && f->dtype == NULL) return;
-    const char *name = f->entry_name != NULL ? f->entry_name : f->name;
-    const char *type = f->dtype != NULL ? f->dtype : "BF16";
-    if (f->shape != NULL) {
-        int sizes[3] = {1, 1, 1};
-        sscanf(f->shape, "[%d,%d,%d]", &sizes[0], &sizes[1], &sizes[2]);
-        n = (size_t)sizes[0] * (size_t)sizes[1] * (size_t)sizes[2];
-    }
-    const size_t width = strcmp(type, "F64") == 0   ? 8
-                         : strcmp(type, "F32") == 0 ? 4
-                         : strcmp(type, "I8") == 0  ? 1
-                                                    : 2;
-    make_entry(m, name, strlen(name), f->shape != NULL ? f->shape : shape, type, width * n);
+    if (f->new_name == NULL && f->rank == 0 && f->type == 0) return;
+    make_entry(m, f->new_name != NULL ? str_of(f->new_name) : t->name,
+               f->type != 0 ? f->type : DTYPE_BF16, f->rank != 0 ? f->rank : t->rank,
+               f->rank != 0 ? f->shape : t->shape);
 }
 
 static void make_file(const folder *f, const char *name, const config *cfg, const fault *wrong,
@@ -351,8 +343,7 @@ static void make_file(const folder *f, const char *name, const config *cfg, cons
     buf file = {0};
     buf_add_char(&m.header, '{');
     bind_each(cfg, make_tensor, &m);
-    if (!head && wrong->extra != NULL)
-        make_entry(&m, wrong->extra, strlen(wrong->extra), "[1]", "I8", 1);
+    if (!head && wrong->extra != NULL) make_entry(&m, str_of(wrong->extra), DTYPE_I8, 0, NULL);
     buf_add_char(&m.header, '}');
     folder_safetensors(&file, (str){m.header.p, m.header.n}, m.at);
     folder_write(f, name, (str){file.p, file.n});
@@ -445,66 +436,70 @@ static void vision_and_mtp_tensors_are_ignored(void **state) {
 
 static void a_wrong_shape_is_named_with_both_shapes(void **state) {
     (void)state;
-    wrong((fault){.name = "model.language_model.layers.1.mlp.up_proj.weight", .shape = "[8,12]"},
+    wrong((fault){.name = "model.language_model.layers.1.mlp.up_proj.weight",
+                  .rank = 2,
+                  .shape = {8, 12}},
           "/model.safetensors: tensor 'model.language_model.layers.1.mlp.up_proj.weight' has shape "
           "[8, 12], wanted [12, 8]");
-    wrong((fault){.name = "model.language_model.norm.weight", .shape = "[8,1]"},
+    wrong((fault){.name = "model.language_model.norm.weight", .rank = 2, .shape = {8, 1}},
           "has shape [8, 1], wanted [8]");
-    wrong((fault){.name = "model.language_model.norm.weight", .shape = "[0]"},
+    wrong((fault){.name = "model.language_model.norm.weight", .rank = 1, .shape = {0}},
           "has shape [0], wanted [8]");
 }
 
 static void a_head_of_another_size_is_refused_with_both_sizes(void **state) {
     (void)state;
-    wrong((fault){.name = "hidden_norm.weight", .shape = "[10]"},
+    wrong((fault){.name = "hidden_norm.weight", .rank = 1, .shape = {10}},
           "/joint_head.safetensors: tensor 'hidden_norm.weight' has shape [10], wanted [8]");
 }
 
 static void the_mlx_layout_is_told_apart(void **state) {
     (void)state;
     wrong((fault){.name = "model.language_model.layers.0.linear_attn.conv1d.weight",
-                  .shape = "[32,4,1]"},
+                  .rank = 3,
+                  .shape = {32, 4, 1}},
           "has shape [32, 4, 1], wanted [32, 1, 4] (this is the MLX layout");
 }
 
 static void a_wrong_type_is_named(void **state) {
     (void)state;
-    wrong((fault){.name = "lm_head.weight", .dtype = "I8"},
+    wrong((fault){.name = "lm_head.weight", .type = DTYPE_I8},
           "tensor 'lm_head.weight' is I8, wanted BF16, F16 or F32");
-    wrong((fault){.name = "model.language_model.layers.0.linear_attn.A_log", .dtype = "F64"},
+    wrong((fault){.name = "model.language_model.layers.0.linear_attn.A_log", .type = DTYPE_F64},
           "is F64, wanted BF16, F16 or F32");
-    wrong((fault){.name = "lm_head.weight", .dtype = "I16"}, "is I16, wanted");
+    wrong((fault){.name = "lm_head.weight", .type = DTYPE_I16}, "is I16, wanted");
 }
 
 static void f32_and_f16_weights_are_taken(void **state) {
     (void)state;
-    right((fault){.name = "lm_head.weight", .dtype = "F32"});
-    right((fault){.name = "lm_head.weight", .dtype = "F16"});
-    right((fault){.name = "model.language_model.layers.0.linear_attn.A_log", .dtype = "F32"});
-    right((fault){.name = "layers.0.self_attn.in_proj_weight", .dtype = "F32"});
+    right((fault){.name = "lm_head.weight", .type = DTYPE_F32});
+    right((fault){.name = "lm_head.weight", .type = DTYPE_F16});
+    right((fault){.name = "model.language_model.layers.0.linear_attn.A_log", .type = DTYPE_F32});
+    right((fault){.name = "layers.0.self_attn.in_proj_weight", .type = DTYPE_F32});
 }
 
 static void scalars_may_have_one_dimension(void **state) {
     (void)state;
-    right((fault){.name = "residual_gate", .shape = "[1]"});
-    wrong((fault){.name = "residual_gate", .shape = "[2]"}, "has shape [2], wanted []");
-    wrong((fault){.name = "residual_gate", .shape = "[1,1]"}, "has shape [1, 1], wanted []");
+    right((fault){.name = "residual_gate", .rank = 1, .shape = {1}});
+    wrong((fault){.name = "residual_gate", .rank = 1, .shape = {2}}, "has shape [2], wanted []");
+    wrong((fault){.name = "residual_gate", .rank = 2, .shape = {1, 1}},
+          "has shape [1, 1], wanted []");
 }
 
 typedef struct {
     int n;
-    char text[4][1000];
+    clef_error first[2];
 } problems;
 
 static void note_problem(void *context, const clef_error *problem) {
     problems *p = context;
-    if (p->n < 4) strcpy(p->text[p->n], problem->text);
+    if (p->n < 2) p->first[p->n] = *problem;
     p->n++;
 }
 
 static void all_problems_are_reported(void **state) {
     (void)state;
-    const fault renamed = {.name = "lm_head.weight", .entry_name = "lm_haed.weight"};
+    const fault renamed = {.name = "lm_head.weight", .new_name = "lm_haed.weight"};
     const folder f = make(&renamed);
     arena mem = {0};
     config cfg;
@@ -516,8 +511,8 @@ static void all_problems_are_reported(void **state) {
     problems p = {0};
     bind_check(model, head, &cfg, note_problem, &p);
     assert_int_equal(p.n, 2);
-    assert_non_null(strstr(p.text[0], "'lm_head.weight' is missing"));
-    assert_non_null(strstr(p.text[1], "'lm_haed.weight' is no part"));
+    assert_non_null(strstr(p.first[0].text, "'lm_head.weight' is missing"));
+    assert_non_null(strstr(p.first[1].text, "'lm_haed.weight' is no part"));
 
     p.n = 0;
     bind_check(NULL, head, &cfg, note_problem, &p);

@@ -478,9 +478,9 @@ static clef_status compare_to_index(const safetensors *st, shard_index *ix, clef
     qsort(ix->map, ix->n, sizeof *ix->map, by_mapped_name);
     uint32_t i = 0, m = 0;
     while (i < st->n_items || m < ix->n) {
-        const item *it = i < st->n_items ? &st->items[i] : NULL;
-        const mapping *to = m < ix->n ? &ix->map[m] : NULL;
-        const int order = it == NULL ? 1 : to == NULL ? -1 : str_compare(it->name, to->name);
+        const item *it = st->items + i;
+        const mapping *to = ix->map + m;
+        const int order = i == st->n_items ? 1 : m == ix->n ? -1 : str_compare(it->name, to->name);
         if (order < 0)
             return clef_fail(err, CLEF_ERR_FORMAT, ITEM_AT "is not listed in %s", ITEM_ARG(it),
                              ix->path);

@@ -1,0 +1,46 @@
+/* index_fuzz.c - any text as the index of a folder with two good shards of two tensors each.
+ *
+ * The index is strict: the model opens only when it lists all four, so all four are there; else
+ * there is a sentence. No name of the index leads to another file than those two. */
+#include <assert.h>
+#include <string.h>
+
+#include "checkpoint/safetensors.h"
+#include "fuzz/fuzz_file.h"
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void write_shard(const char *name, const char *header) {
+    unsigned char file[200] = {(unsigned char)strlen(header)};
+    memcpy(file + 8, header, strlen(header));
+    fuzz_write(name, file, 8 + strlen(header) + 2);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc;
+    (void)argv;
+    write_shard("x.safetensors", "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+                                 "\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}");
+    write_shard("y.safetensors", "{\"c\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+                                 "\"d\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}");
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
+    fuzz_write("model.safetensors.index.json", data, n);
+    safetensors *st = NULL;
+    clef_error err = {0};
+    const clef_status s = safetensors_open_model(&st, fuzz_folder(), &err);
+    assert((s == CLEF_OK) == (st != NULL));
+    assert((s == CLEF_OK) == (err.text[0] == '\0'));
+    if (st == NULL) return 0;
+    assert(safetensors_count(st) == 4);
+    for (uint32_t i = 0; i < 4; i++) {
+        const safetensors_entry e = safetensors_at(st, i);
+        assert(e.name.n == 1 && e.name.p[0] == (char)('a' + i));
+        assert(strstr(e.file, i < 2 ? "/x.safetensors" : "/y.safetensors") != NULL);
+    }
+    safetensors_close(st);
+    return 0;
+}
