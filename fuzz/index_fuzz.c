@@ -11,19 +11,22 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static void write_shard(const char *name, const char *header) {
-    unsigned char file[200] = {(unsigned char)strlen(header)};
-    memcpy(file + 8, header, strlen(header));
-    fuzz_write(name, file, 8 + strlen(header) + 2);
+static void write_shard(const char *name, str header) {
+    unsigned char file[200] = {(unsigned char)header.n}; /* the other bytes of the length are 0 */
+    assert(8 + header.n + 2 <= sizeof file);
+    memcpy(file + 8, header.p, header.n);
+    fuzz_write(name, file, 8 + header.n + 2);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
     (void)argc;
     (void)argv;
-    write_shard("x.safetensors", "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
-                                 "\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}");
-    write_shard("y.safetensors", "{\"c\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
-                                 "\"d\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}");
+    write_shard("x.safetensors",
+                STR("{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+                    "\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}"));
+    write_shard("y.safetensors",
+                STR("{\"c\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
+                    "\"d\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}"));
     return 0;
 }
 
