@@ -111,6 +111,7 @@ $(FUZZ_BIN): $(B)/%: %.c $(B)/libclef.a Makefile
 
 # These run the program and the tools.
 $(B)/tests/cli_test: | $(B)/clef
+$(B)/tests/synth_test: | $(B)/tools/synth
 
 .PHONY: tests tools fuzzers run-tests
 tests: $(TEST_BIN)
