@@ -76,7 +76,14 @@ clef_status file_map_open(file_map *out, const char *path, clef_error *err) {
             return clef_fail(err, CLEF_ERR_IO, "%s: cannot be mapped: %s", path, strerror(why));
         }
     }
+    /* Reading a page behind the end of a shortened file would kill the process. */
+    struct stat now;
+    const bool whole = fstat(fd, &now) == 0 && (size_t)now.st_size >= size;
     close(fd); /* the mapping stays */
+    if (!whole) {
+        if (data != NULL) munmap(data, size);
+        return clef_fail(err, CLEF_ERR_IO, "%s: shrank while it was mapped", path);
+    }
     *out = (file_map){data, size};
     return CLEF_OK;
 }
