@@ -45,8 +45,9 @@ static void a_long_sentence_ends_in_dots_and_stays_valid(void **state) {
             memset(text, 'x', lead);
             size_t n = lead;
             while (n + 4 < sizeof text) {
-                strcpy(text + n, pieces[k]);
-                n += strlen(pieces[k]);
+                const size_t width = strlen(pieces[k]);
+                memcpy(text + n, pieces[k], width);
+                n += width;
             }
             clef_error err;
             memset(&err, 'x', sizeof err);

@@ -211,8 +211,8 @@ static clef_status merge_many(parser *p, json **members, size_t *n, size_t text_
             if (same || cost > budget) break;
         }
         if (cost > budget) {
-            memmove(members + kept, members + i, (*n - i) * sizeof *members);
-            *n -= i - kept;
+            while (i < *n) members[kept++] = members[i++];
+            *n = kept;
             return merge_sorted(p, members, n);
         }
         budget -= cost;
@@ -266,8 +266,8 @@ static clef_status close_container(parser *p, json **out) {
 }
 
 static clef_status add_child(parser *p, json *child) {
-    json **children =
-        array_grow(p->children, &p->cap_children, p->n_children + 1, sizeof *children);
+    const size_t size = sizeof(json *); /* NOLINT(bugprone-sizeof-expression): of pointers */
+    json **children = array_grow(p->children, &p->cap_children, p->n_children + 1, size);
     if (children == NULL) return clef_fail_memory(p->err);
     p->children = children;
     children[p->n_children++] = child;

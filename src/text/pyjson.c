@@ -19,15 +19,17 @@
 
 /* ---- strings ------------------------------------------------------------------------------- */
 
-static void write_escape(buf *out, unsigned char c) {
+static void write_escape(buf *out, char c) {
     static const char hex[] = "0123456789abcdef";
     static const char letters[0x20] = {
         ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
-    const char letter = c < 0x20 ? letters[c] : (char)c; /* a quote or a backslash is itself */
+    const unsigned code = (unsigned char)c;
+    char letter = c; /* a quote or a backslash is itself */
+    if (code < 0x20) letter = letters[code];
     if (letter != 0)
         buf_add(out, (const char[]){'\\', letter}, 2);
     else
-        buf_add(out, (const char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]}, 6);
+        buf_add(out, (const char[]){'\\', 'u', '0', '0', hex[code >> 4], hex[code & 15]}, 6);
 }
 
 void pyjson_string(buf *out, str s) {
@@ -36,7 +38,7 @@ void pyjson_string(buf *out, str s) {
         const size_t plain = json_plain(s.p + at, s.n - at);
         buf_add(out, s.p + at, plain);
         at += plain;
-        if (at < s.n) write_escape(out, (unsigned char)s.p[at]);
+        if (at < s.n) write_escape(out, s.p[at]);
     }
     buf_add_char(out, '"');
 }

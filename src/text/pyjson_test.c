@@ -134,7 +134,7 @@ static void check_rounding(const str *field) {
     unsigned digits = 0;
     for (size_t i = 0; i < field[1].n; i++) digits = digits * 10 + (unsigned)(field[1].p[i] - '0');
     const double got = pyjson_round(rows_double(field[0]), digits), wanted = rows_double(field[2]);
-    if (memcmp(&got, &wanted, sizeof got) != 0)
+    if (got != wanted || !signbit(got) != !signbit(wanted))
         fail_msg("%.*s to %u digits became %a, wanted %a", STR_ARG(field[0]), digits, got, wanted);
 }
 
