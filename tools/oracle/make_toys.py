@@ -60,7 +60,8 @@ TOYS = {
         nk=2, nv=2, dk=12, dv=12, tied=True, width=36, head_heads=3, ff=84, vocab_tok="qwen2", shards=1),
     "toy-r2": dict(
         seed=22, hidden=60, inter=100, layers=8, heads=4, kv=2, head_dim=24, rotary=0.5, mrope=[2, 2, 2],
-        nk=2, nv=4, dk=16, dv=16, tied=False, width=44, head_heads=4, ff=92, vocab_tok="qwen35", shards=1),
+        nk=2, nv=4, dk=16, dv=16, tied=False, width=44, head_heads=4, ff=92, vocab_tok="qwen35", shards=1,
+        a_log_top=0.8),  # eight layers of heads that forget at once would be all rounding noise
     "toy-r3-sharded": dict(
         seed=33, hidden=68, inter=92, layers=5, heads=4, kv=1, head_dim=20, rotary=0.3, mrope=[1, 1, 1],
         nk=2, nv=6, dk=12, dv=12, tied=False, width=36, head_heads=3, ff=60, vocab_tok="qwen2", shards=3),
@@ -235,7 +236,8 @@ def backbone(t, rows):
               + np.array([0.1, 0.2, 0.3, 0.8], dtype=np.float32))
         # -exp(A_log) softplus(a + dt_bias): from heads that forget at once to heads that never do.
         spread = (np.arange(nv) + 0.5 * (i % 2)) / max(nv - 0.5, 1)
-        w.put(p + "A_log", (1.6 - 4.0 * spread).astype(np.float32), small)
+        top = t.get("a_log_top", 1.6)
+        w.put(p + "A_log", (top - 4.0 * spread).astype(np.float32), small)
         w.put(p + "dt_bias", normal(t["seed"], p + "dt_bias", (nv,), 0.6, -1.6))
         w.put(p + "norm.weight", normal(t["seed"], p + "norm.weight", (dv,), 0.2, 1.0), small)
         w.linear(p + "out_proj.weight", h, nv * dv, 2.0 * grow)
