@@ -28,6 +28,8 @@ static size_t label_columns(const clef_option *o) {
 /* The options of one question, a line each; a label too long for its column has a line alone. */
 static void add_question(buf *out, const term *t, const clef_option *options, size_t n,
                          size_t label_width, int digits) {
+    /* Blanks before, between and after, the "0." and one column to spare: a full line would wrap.
+     */
     const unsigned bar_width = t->width - (unsigned)label_width - (unsigned)digits - 9;
     size_t best = 0;
     for (size_t i = 1; i < n; i++)
