@@ -22,6 +22,7 @@ static inline const char *fuzz_folder(void) {
 static inline const char *fuzz_write(const char *name, const void *bytes, size_t n) {
     static char path[512];
     snprintf(path, sizeof path, "%s/%s", fuzz_folder(), name);
+    unlink(path); /* some file systems flush a file that is cut to nothing and written again */
     FILE *f = fopen(path, "wb");
     if (f == NULL) abort();
     if (n > 0 && fwrite(bytes, 1, n, f) != n) abort();

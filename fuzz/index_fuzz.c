@@ -1,7 +1,7 @@
 /* index_fuzz.c - any text as the index of a folder with two good shards of two tensors each.
  *
- * The index is strict: the model opens only when it lists all four, so all four are there; else
- * there is a sentence. No name of the index leads to another file than those two. */
+ * The index is strict: the model opens only when it lists both tensors of each shard that it names;
+ * else there is a sentence. No name of the index leads to another file than those two. */
 #include <assert.h>
 #include <string.h>
 
@@ -38,11 +38,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     assert((s == CLEF_OK) == (st != NULL));
     assert((s == CLEF_OK) == (err.text[0] == '\0'));
     if (st == NULL) return 0;
-    assert(safetensors_count(st) == 4);
-    for (uint32_t i = 0; i < 4; i++) {
+    const uint32_t count = safetensors_count(st);
+    assert(count == 2 || count == 4);
+    for (uint32_t i = 0; i < count; i++) {
         const safetensors_entry e = safetensors_at(st, i);
-        assert(e.name.n == 1 && e.name.p[0] == (char)('a' + i));
-        assert(strstr(e.file, i < 2 ? "/x.safetensors" : "/y.safetensors") != NULL);
+        const char first = strstr(e.file, "/x.safetensors") != NULL ? 'a' : 'c';
+        assert(first == 'a' || strstr(e.file, "/y.safetensors") != NULL);
+        assert(e.name.n == 1 && e.name.p[0] == (char)(first + (char)(i % 2)));
     }
     safetensors_close(st);
     return 0;
