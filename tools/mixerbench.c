@@ -93,7 +93,7 @@ static void measure_attend(compute *c, uint32_t first_pos, double ceiling) {
                      .k = k,
                      .v = v,
                      .q_stride = (size_t)HEADS * 2 * DIM,
-                     .q_head_stride = 2 * DIM,
+                     .q_head_stride = (size_t)2 * DIM,
                      .kv_stride = (size_t)KV_HEADS * DIM,
                      .n_rows = N_ROWS,
                      .n_keys = n_keys,

@@ -7,8 +7,8 @@
 #include "compute/compute_internal.h"
 
 _Static_assert(WORKER_SCRATCH_FLOATS >=
-                   ATTEND_BLOCK * TILE_LANES + (2 * MAX_HEAD_DIM + 2) * TILE_LANES,
-               "no room for a tile");
+                   ATTEND_BLOCK * TILE_LANES + ATTEND_TILES * (2 * MAX_HEAD_DIM + 2) * TILE_LANES,
+               "no room for the tiles of an item");
 
 typedef struct {
     compute *c;
@@ -48,7 +48,6 @@ void attend(compute *c, const attend_args *a) {
     /* With few tiles every worker getting one is worth more than shared keys. */
     const uint32_t fair = job.n_tiles * a->n_kv_heads / (2 * compute_threads(c));
     job.per_item = fair < 1 ? 1 : fair < ATTEND_TILES ? fair : ATTEND_TILES;
-    while (attend_scratch_floats(a->head_dim, job.per_item) > WORKER_SCRATCH_FLOATS) job.per_item--;
     job.n_items = (job.n_tiles + job.per_item - 1) / job.per_item;
     pool_run(c->workers, (size_t)job.n_items * a->n_kv_heads, attend_item, &job);
 

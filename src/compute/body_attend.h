@@ -39,12 +39,12 @@ typedef struct {
 
 static void attend_begin(attend_lanes *t, const attend_args *a, const attend_tile *rows) {
     const float *q = a->q + rows->row0 * a->q_stride + rows->head * a->q_head_stride;
-    for (uint32_t l = 0; l < TILE_LANES; l++) {
-        for (uint32_t d = 0; d < a->head_dim; d++)
+    for (size_t l = 0; l < TILE_LANES; l++) {
+        for (size_t d = 0; d < a->head_dim; d++)
             t->q[d * TILE_LANES + l] = l < rows->n_rows ? q[l * a->q_stride + d] : 0.0f;
     }
     memset(t->acc, 0, (size_t)a->head_dim * TILE_LANES * sizeof *t->acc);
-    for (uint32_t l = 0; l < TILE_LANES; l++) {
+    for (size_t l = 0; l < TILE_LANES; l++) {
         t->max[l] = -FLT_MAX;
         t->sum[l] = 0;
     }
@@ -57,10 +57,11 @@ static void attend_begin(attend_lanes *t, const attend_args *a, const attend_til
 static void attend_scores(float *s, const attend_args *a, const float *q, const float *k,
                           uint32_t n_keys) {
     memset(s, 0, (size_t)n_keys * TILE_LANES * sizeof *s);
-    for (uint32_t d = 0; d < a->head_dim; d += LINEAR_BLOCK) {
-        const uint32_t n_k = a->head_dim - d < LINEAR_BLOCK ? a->head_dim - d : LINEAR_BLOCK;
-        for (uint32_t j = 0; j < n_keys; j += TILE_OUTS) {
-            const uint32_t n_out = n_keys - j < TILE_OUTS ? n_keys - j : TILE_OUTS;
+    for (size_t d = 0; d < a->head_dim; d += LINEAR_BLOCK) {
+        const size_t left = a->head_dim - d;
+        const uint32_t n_k = left < LINEAR_BLOCK ? (uint32_t)left : LINEAR_BLOCK;
+        for (size_t j = 0; j < n_keys; j += TILE_OUTS) {
+            const uint32_t n_out = n_keys - j < TILE_OUTS ? (uint32_t)(n_keys - j) : TILE_OUTS;
             tile(s + j * TILE_LANES, q + d * TILE_LANES, k + j * a->kv_stride + d, a->kv_stride, 1,
                  n_out, n_k);
         }
@@ -74,11 +75,11 @@ static void attend_softmax(attend_lanes *t, float *s, uint32_t key0, uint32_t n_
     static const float lane_numbers[TILE_LANES] = {0, 1, 2,  3,  4,  5,  6,  7,
                                                    8, 9, 10, 11, 12, 13, 14, 15};
     const f8 scale = f8_set1(a->scale);
-    for (uint32_t l = 0; l < TILE_LANES; l += LANES) {
+    for (size_t l = 0; l < TILE_LANES; l += LANES) {
         const f8 lane = f8_load(lane_numbers + l);
         const f8 max_before = f8_load(t->max + l);
         f8 max = max_before;
-        for (uint32_t j = 0; j < n_keys; j++) {
+        for (size_t j = 0; j < n_keys; j++) {
             f8 score = f8_mul(f8_load(s + j * TILE_LANES + l), scale);
             if (key0 + j >= t->masked) {
                 const f8 seen_from = f8_set1((float)(key0 + j - t->masked + 1));
@@ -89,14 +90,14 @@ static void attend_softmax(attend_lanes *t, float *s, uint32_t key0, uint32_t n_
         }
         const f8 fade = f8_exp(f8_sub(max_before, max));
         f8 sum = f8_mul(f8_load(t->sum + l), fade);
-        for (uint32_t j = 0; j < n_keys; j++) {
+        for (size_t j = 0; j < n_keys; j++) {
             const f8 p = f8_exp(f8_sub(f8_load(s + j * TILE_LANES + l), max));
             f8_store(s + j * TILE_LANES + l, p);
             sum = f8_add(sum, p);
         }
         f8_store(t->max + l, max);
         f8_store(t->sum + l, sum);
-        for (uint32_t d = 0; d < a->head_dim; d++) {
+        for (size_t d = 0; d < a->head_dim; d++) {
             float *acc = t->acc + d * TILE_LANES + l;
             f8_store(acc, f8_mul(f8_load(acc), fade));
         }
@@ -108,8 +109,9 @@ static void attend_block(attend_lanes *t, float *s, const attend_args *a, const 
     const uint32_t n_keys = t->end - key0 < ATTEND_BLOCK ? t->end - key0 : ATTEND_BLOCK;
     attend_scores(s, a, t->q, k, n_keys);
     attend_softmax(t, s, key0, n_keys, a);
-    for (uint32_t d = 0; d < a->head_dim; d += TILE_OUTS) {
-        const uint32_t n_out = a->head_dim - d < TILE_OUTS ? a->head_dim - d : TILE_OUTS;
+    for (size_t d = 0; d < a->head_dim; d += TILE_OUTS) {
+        const size_t left = a->head_dim - d;
+        const uint32_t n_out = left < TILE_OUTS ? (uint32_t)left : TILE_OUTS;
         tile(t->acc + d * TILE_LANES, s, v + d, 1, a->kv_stride, n_out, n_keys);
     }
 }
@@ -117,8 +119,8 @@ static void attend_block(attend_lanes *t, float *s, const attend_args *a, const 
 static void attend_finish(const attend_lanes *t, const attend_args *a, const attend_tile *rows) {
     const size_t stride = (size_t)a->n_heads * a->head_dim;
     float *out = a->out + rows->row0 * stride + (size_t)rows->head * a->head_dim;
-    for (uint32_t l = 0; l < rows->n_rows; l++) {
-        for (uint32_t d = 0; d < a->head_dim; d++)
+    for (size_t l = 0; l < rows->n_rows; l++) {
+        for (size_t d = 0; d < a->head_dim; d++)
             out[l * stride + d] = t->acc[d * TILE_LANES + l] / t->sum[l] + 0.0f; /* no -0 */
     }
 }
@@ -127,9 +129,9 @@ static void attend_tiles(const attend_args *a, const attend_tile *tiles, uint32_
                          float *scratch) {
     attend_lanes lanes[ATTEND_TILES];
     float *scores = scratch;
-    float *next = scores + ATTEND_BLOCK * TILE_LANES;
+    float *next = scores + (size_t)ATTEND_BLOCK * TILE_LANES;
     uint32_t end = 0;
-    for (uint32_t i = 0; i < n_tiles; i++) {
+    for (size_t i = 0; i < n_tiles; i++) {
         attend_lanes *t = &lanes[i];
         t->q = next;
         t->acc = t->q + (size_t)a->head_dim * TILE_LANES;
@@ -142,11 +144,11 @@ static void attend_tiles(const attend_args *a, const attend_tile *tiles, uint32_
     const uint32_t kv_head = tiles[0].head / (a->n_heads / a->n_kv_heads);
     for (uint32_t key0 = 0; key0 < end; key0 += ATTEND_BLOCK) {
         const size_t at = key0 * a->kv_stride + (size_t)kv_head * a->head_dim;
-        for (uint32_t i = 0; i < n_tiles; i++) {
+        for (size_t i = 0; i < n_tiles; i++) {
             if (key0 < lanes[i].end) attend_block(&lanes[i], scores, a, a->k + at, a->v + at, key0);
         }
     }
-    for (uint32_t i = 0; i < n_tiles; i++) attend_finish(&lanes[i], a, &tiles[i]);
+    for (size_t i = 0; i < n_tiles; i++) attend_finish(&lanes[i], a, &tiles[i]);
 }
 
 #endif

@@ -51,25 +51,25 @@ static void delta_conv(const delta_args *a, uint32_t channel0, uint32_t n_channe
     float taps[MAX_CONV_KERNEL][DELTA_CHANNELS], ring[MAX_CONV_KERNEL][DELTA_CHANNELS];
     memset(taps, 0, n_taps * sizeof taps[0]); /* lanes past the last channel count nothing */
     memset(ring, 0, n_taps * sizeof ring[0]);
-    for (uint32_t i = 0; i < n_taps; i++) {
+    for (size_t i = 0; i < n_taps; i++) {
         for (uint32_t ch = 0; ch < n_channels; ch++)
             taps[i][ch] = a->conv[(channel0 + ch) * (size_t)n_taps + i];
     }
-    for (uint32_t i = 0; i + 1 < n_taps; i++)
+    for (size_t i = 0; i + 1 < n_taps; i++)
         memcpy(ring[i], a->history + i * channels + channel0, n_channels * sizeof(float));
     for (uint32_t t = 0; t < a->n_rows; t++) {
         float *row = a->qkv + t * channels + channel0;
         float *window[MAX_CONV_KERNEL];
-        for (uint32_t i = 0; i < n_taps; i++) window[i] = ring[(t + i) % n_taps];
+        for (size_t i = 0; i < n_taps; i++) window[i] = ring[(t + i) % n_taps];
         memcpy(window[n_taps - 1], row, n_channels * sizeof *row);
         for (uint32_t ch = 0; ch < n_channels; ch += LANES) {
             f8 sum = f8_set1(0.0f);
-            for (uint32_t i = 0; i < n_taps; i++)
+            for (size_t i = 0; i < n_taps; i++)
                 sum = f8_fma(f8_load(&taps[i][ch]), f8_load(window[i] + ch), sum);
             delta_store(row + ch, f8_silu(sum), n_channels - ch);
         }
     }
-    for (uint32_t i = 0; i + 1 < n_taps; i++)
+    for (size_t i = 0; i + 1 < n_taps; i++)
         memcpy(a->history + i * channels + channel0, ring[(a->n_rows + i) % n_taps],
                n_channels * sizeof(float));
 }
@@ -78,7 +78,7 @@ static void delta_conv(const delta_args *a, uint32_t channel0, uint32_t n_channe
 
 static void delta_l2_norm(float *x, uint32_t n, float scale) {
     const f8 inverse = f8_set1(1.0f / sqrtf(sum_of_squares(x, n) + 1e-6f));
-    for (uint32_t i = 0; i < n; i += LANES) {
+    for (size_t i = 0; i < n; i += LANES) {
         const f8 unit = f8_mul(delta_load(x + i, n - i), inverse);
         delta_store(x + i, f8_mul(unit, f8_set1(scale)), n - i);
     }
@@ -111,27 +111,27 @@ static inline void delta_step(float *s, const float *q, const float *k, const fl
                               uint32_t key_dim, float beta, float fade) {
     const f8 fades = f8_set1(fade);
     f8 u[DELTA_VECTORS], sum[DELTA_VECTORS];
-    for (int j = 0; j < DELTA_VECTORS; j++) sum[j] = f8_set1(0);
-    for (uint32_t i = 0; i < key_dim; i++) {
+    for (size_t j = 0; j < DELTA_VECTORS; j++) sum[j] = f8_set1(0);
+    for (size_t i = 0; i < key_dim; i++) {
         const f8 key = f8_set1(k[i]);
-        for (int j = 0; j < DELTA_VECTORS; j++)
+        for (size_t j = 0; j < DELTA_VECTORS; j++)
             sum[j] = f8_fma(f8_load(s + i * DELTA_COLUMNS + j * LANES), key, sum[j]);
     }
-    for (int j = 0; j < DELTA_VECTORS; j++) {
+    for (size_t j = 0; j < DELTA_VECTORS; j++) {
         const f8 error = f8_sub(f8_load(v + j * LANES), f8_mul(fades, sum[j]));
         u[j] = f8_mul(f8_set1(beta), error);
         sum[j] = f8_set1(0);
     }
-    for (uint32_t i = 0; i < key_dim; i++) {
+    for (size_t i = 0; i < key_dim; i++) {
         const f8 key = f8_set1(k[i]), query = f8_set1(q[i]);
-        for (int j = 0; j < DELTA_VECTORS; j++) {
+        for (size_t j = 0; j < DELTA_VECTORS; j++) {
             float *at = s + i * DELTA_COLUMNS + j * LANES;
             const f8 state = f8_fma(key, u[j], f8_mul(fades, f8_load(at)));
             f8_store(at, state);
             sum[j] = f8_fma(state, query, sum[j]);
         }
     }
-    for (int j = 0; j < DELTA_VECTORS; j++) f8_store(o + j * LANES, sum[j]);
+    for (size_t j = 0; j < DELTA_VECTORS; j++) f8_store(o + j * LANES, sum[j]);
 }
 
 static inline void prefetch(const float *p, size_t n) {
@@ -153,8 +153,8 @@ static void delta_columns(const delta_args *a, uint32_t head, uint32_t column0, 
         2 * (size_t)a->n_key_heads * a->key_dim + (size_t)head * a->value_dim + column0;
     float *state = a->state + (size_t)head * a->key_dim * a->value_dim + column0;
     memset(s, 0, (size_t)a->key_dim * DELTA_COLUMNS * sizeof *s);
-    for (uint32_t i = 0; i < a->key_dim; i++)
-        memcpy(s + i * DELTA_COLUMNS, state + (size_t)i * a->value_dim, n_bytes);
+    for (size_t i = 0; i < a->key_dim; i++)
+        memcpy(s + i * DELTA_COLUMNS, state + i * a->value_dim, n_bytes);
     for (uint32_t t = 0; t < n_rows; t++) {
         const float *row = a->qkv + (row0 + t) * channels;
         float v[DELTA_COLUMNS] = {0}, o[DELTA_COLUMNS];
@@ -169,8 +169,8 @@ static void delta_columns(const delta_args *a, uint32_t head, uint32_t column0, 
         memcpy(a->out + (row0 + t) * out_stride + (size_t)head * a->value_dim + column0, o,
                n_bytes);
     }
-    for (uint32_t i = 0; i < a->key_dim; i++)
-        memcpy(state + (size_t)i * a->value_dim, s + i * DELTA_COLUMNS, n_bytes);
+    for (size_t i = 0; i < a->key_dim; i++)
+        memcpy(state + i * a->value_dim, s + i * DELTA_COLUMNS, n_bytes);
 }
 
 /* o * rsqrt(mean(o^2) + eps) * norm, then times SiLU(z). */
@@ -179,7 +179,7 @@ static void delta_gated_norm(const delta_args *a, uint32_t head, uint32_t row) {
     const size_t at = ((size_t)row * a->n_value_heads + head) * n;
     float *o = a->out + at;
     rms_norm_row(o, o, a->norm, n, a->eps);
-    for (uint32_t j = 0; j < n; j += LANES) {
+    for (size_t j = 0; j < n; j += LANES) {
         const f8 gate = f8_silu(delta_load(a->z + at + j, n - j));
         delta_store(o + j, f8_mul(delta_load(o + j, n - j), gate), n - j);
     }

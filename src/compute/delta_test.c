@@ -321,7 +321,7 @@ static void two_tokens_give_the_printed_example(void **state) {
     for (int t = 0; t < 2; t++)
         for (int ch = 0; ch < 6; ch++) o.raw[t * 6 + ch] = before_silu(qkv[t][ch]);
     for (int ch = 0; ch < 6; ch++)
-        for (int i = 0; i < 4; i++) o.conv[ch * 4 + i] = i == 3;
+        for (int i = 0; i < 4; i++) o.conv[ch * 4 + i] = i == 3 ? 1.0f : 0.0f;
     memset(o.state0, 0, o.state_floats * sizeof(float));
     o.b_rows[0] = 0;
     o.b_rows[1] = logf(3); /* sigmoid 0.75 */
@@ -562,8 +562,8 @@ static void one_row_at_a_time_gives_the_bits_of_512_rows(void **state) {
 /* hostile-inputs B47: a NaN must reach the check at the end, not turn into a plausible number. */
 static void a_value_that_is_not_a_number_stays_visible(void **state) {
     (void)state;
-    operands o = make((sizes){6, 1, 1, 12, 12, 4});
-    o.raw[2 * o.channels + 2 * 12 + 5] = NAN;
+    operands o = make((sizes){6, 1, 1, 12, 12, 4}); /* v from column 24 */
+    o.raw[2 * o.channels + 29] = NAN;
     run(&o, NULL, 1);
     assert_false(isnan(o.out[1 * 12 + 5]));
     assert_true(isnan(o.out[2 * 12 + 5]));

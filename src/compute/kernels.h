@@ -27,16 +27,6 @@ typedef struct {
     uint32_t head, row0, n_rows;
 } attend_tile;
 
-/* Scores of one block; and for each tile its queries, its sums, and two floats a lane. */
-static inline size_t attend_scratch_floats(uint32_t head_dim, uint32_t n_tiles) {
-    const size_t tile_floats = (2 * (size_t)head_dim + 2) * TILE_LANES;
-    return (size_t)ATTEND_BLOCK * TILE_LANES + n_tiles * tile_floats;
-}
-
-static inline size_t delta_scratch_floats(uint32_t key_dim) {
-    return (size_t)key_dim * DELTA_COLUMNS;
-}
-
 typedef struct {
     const char *name;
     uint32_t needs; /* CPU_... bits of base/cpu.h */
@@ -61,13 +51,14 @@ typedef struct {
     void (*rotate_row)(float *x, uint32_t rotary_dim, const float *cos, const float *sin);
 
     /* Attention of up to ATTEND_TILES tiles that read the same key head; see body_attend.h.
-     * `scratch` has attend_scratch_floats(head_dim, n_tiles) floats, aligned to 64 bytes. */
+     * `scratch`, aligned to 64 bytes, holds the scores of a block, and for each tile its queries,
+     * its sums, and two floats a lane. */
     void (*attend_tiles)(const attend_args *a, const attend_tile *tiles, uint32_t n_tiles,
                          float *scratch);
 
     /* The steps of gated_delta in their order: up to DELTA_CHANNELS channels, one row, one value
-     * head; see body_delta.h. `scratch` has delta_scratch_floats(key_dim) floats, aligned to 64
-     * bytes. */
+     * head; see body_delta.h. `scratch`, aligned to 64 bytes, holds key_dim x DELTA_COLUMNS
+     * floats. */
     void (*delta_conv)(const delta_args *a, uint32_t channel0, uint32_t n_channels);
     void (*delta_keys)(const delta_args *a, uint32_t row);
     void (*delta_head)(const delta_args *a, uint32_t value_head, float *scratch);
