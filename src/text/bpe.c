@@ -291,7 +291,7 @@ static clef_status allocate(bpe *b, size_t n_tokens, size_t n_merges, size_t n_b
                             clef_error *err) {
     const unsigned slot_bits = bits_for(n_tokens), pair_bits = bits_for(n_merges);
     const size_t n_slots = (size_t)1 << slot_bits, n_pairs = (size_t)1 << pair_bits;
-    b->bytes = malloc(n_bytes);
+    b->bytes = malloc(n_bytes + 1);
     b->start = malloc(n_tokens * sizeof *b->start);
     b->length = calloc(n_tokens, sizeof *b->length);
     b->slots = malloc(n_slots * sizeof *b->slots);
@@ -399,7 +399,7 @@ static clef_status add_merge(loader *l, const json *m, uint32_t index, uint32_t 
     int32_t ids[2];
     for (int i = 0; i < 2; i++) {
         size_t part_n = 0;
-        const bool fits = parts[i].n <= 2 * BPE_MAX_TOKEN_BYTES; /* two at most spell a byte */
+        const bool fits = parts[i].n <= sizeof bytes / 2; /* two at most spell a byte */
         const slot *s = fits && spell(l, bytes + n, &part_n, parts[i]) && part_n > 0
                             ? find_slot(b, bytes + n, part_n)
                             : NULL;

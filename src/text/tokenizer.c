@@ -389,6 +389,18 @@ static clef_status choose_pattern(tokenizer *t, const char *pattern_override, cl
                      pattern_override);
 }
 
+/* A file that is no JSON, or nested too deeply, is a fault of the model, not of a request. */
+static clef_status parse_tree(const json **root, str text, const char *label, arena *tree,
+                              clef_error *err) {
+    const json_limits limits = {.max_depth = MAX_DEPTH, .duplicates = JSON_REFUSE_DUPLICATES};
+    clef_status s = json_parse(root, text, label, &limits, tree, err);
+    if (s == CLEF_ERR_INPUT || s == CLEF_ERR_LIMIT) {
+        s = CLEF_ERR_FORMAT;
+        if (err != NULL) err->status = s;
+    }
+    return s;
+}
+
 clef_status tokenizer_parse(tokenizer **out, str text, const char *label,
                             const char *pattern_override, clef_error *err) {
     if (text.n > MAX_FILE_BYTES)
@@ -397,9 +409,8 @@ clef_status tokenizer_parse(tokenizer **out, str text, const char *label,
     tokenizer *t = calloc(1, sizeof *t);
     if (t == NULL) return clef_fail_memory(err);
     arena tree = {.max_bytes = MAX_TREE_BYTES};
-    const json_limits limits = {.max_depth = MAX_DEPTH, .duplicates = JSON_REFUSE_DUPLICATES};
     const json *root = NULL;
-    clef_status s = json_parse(&root, text, label, &limits, &tree, err);
+    clef_status s = parse_tree(&root, text, label, &tree, err);
     if (s == CLEF_OK) s = load(t, root, label, err);
     if (s == CLEF_OK) s = choose_pattern(t, pattern_override, err);
     arena_free(&tree);

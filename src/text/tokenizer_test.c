@@ -332,20 +332,19 @@ static void what_would_change_ids_is_refused_with_its_place(void **state) {
 
 static void what_is_no_tokenizer_is_refused(void **state) {
     (void)state;
-    static const struct {
-        str text;
-        clef_status status;
-    } rows[] = {
-        {STR(""), CLEF_ERR_INPUT},
-        {STR("{"), CLEF_ERR_INPUT},
-        {STR("[]"), CLEF_ERR_FORMAT},
-        {STR("{}"), CLEF_ERR_FORMAT},
-        {STR("{\"a\":1,\"a\":2}"), CLEF_ERR_INPUT},
-        {STR("{\"model\":\"\xFF\"}"), CLEF_ERR_INPUT},
+    static const str texts[] = {
+        STR(""),
+        STR("{"),
+        STR("[]"),
+        STR("{}"),
+        STR("{\"a\":1,\"a\":2}"),
+        STR("{\"model\":\"\xFF\"}"),
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         tokenizer *t = NULL;
-        assert_int_equal(tokenizer_parse(&t, rows[i].text, "t.json", NULL, NULL), rows[i].status);
+        clef_error err = {0};
+        assert_int_equal(tokenizer_parse(&t, texts[i], "t.json", NULL, &err), CLEF_ERR_FORMAT);
+        assert_int_equal(err.status, CLEF_ERR_FORMAT);
         assert_null(t);
     }
 }
@@ -356,7 +355,7 @@ static void deep_and_big_files_are_refused(void **state) {
     char deep[1000];
     memset(deep, '[', sizeof deep);
     assert_int_equal(tokenizer_parse(&t, (str){deep, sizeof deep}, "t.json", NULL, NULL),
-                     CLEF_ERR_LIMIT);
+                     CLEF_ERR_FORMAT);
     clef_error err = {0};
     const size_t n = ((size_t)64 << 20) + 1;
     char *big = calloc(n, 1);
