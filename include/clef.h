@@ -98,12 +98,13 @@ typedef enum {
     CLEF_CONFIDENCE_ENTROPY   /* 1 - H / ln n */
 } clef_confidence;
 
-/* Called on the asking thread between steps with tokens done and to do; return nonzero to stop. */
+/* Called on the asking thread between steps with tokens done and to do; return nonzero to stop. The
+ * engine waits meanwhile: the callback may not call it. */
 typedef int clef_progress(void *user, size_t done, size_t total);
 
 /* All zero is the default. */
 typedef struct {
-    uint32_t max_length; /* tokens of a record; 0: 16384 */
+    uint32_t max_length; /* tokens of a record; 0: 16384, or the model's positions where fewer */
     int cap_state;       /* nonzero: keep at most max_state_tokens of the state, cut its end */
     uint32_t max_state_tokens; /* 0 keeps none; ignored without cap_state */
     clef_truncate truncate;

@@ -257,6 +257,46 @@ static void wrong_options_are_refused(void **state) {
     }
 }
 
+static void ask_options_out_of_range_are_refused(void **state) {
+    (void)state;
+    clef_engine *e = open_toy(1, 0);
+    const struct {
+        clef_ask_options options;
+        const char *name;
+    } wrong[] = {{{.truncate = (clef_truncate)2}, "truncate"},
+                 {{.control_tokens = (clef_control)3}, "control_tokens"},
+                 {{.confidence = (clef_confidence)3}, "confidence"},
+                 {{.digits = 5}, "digits"},
+                 {{.max_length = 300000}, "max_length"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        clef_answer *a = NULL;
+        clef_error err = {0};
+        assert_int_equal(clef_ask(e, &wrong[i].options, request_a, strlen(request_a), &a, &err),
+                         CLEF_ERR_INPUT);
+        assert_non_null(strstr(err.text, wrong[i].name));
+        assert_int_equal(clef_encode(e, &wrong[i].options, request_a, strlen(request_a), &a, &err),
+                         CLEF_ERR_INPUT);
+        assert_null(a);
+    }
+    clef_close(e);
+}
+
+/* clef_open takes a tokenizer without a model; these two cannot. */
+static void what_needs_a_model_refuses_a_tokenizer_alone(void **state) {
+    (void)state;
+    const clef_options options = {.tokenizer_only = 1,
+                                  .tokenizer = TESTDATA "toy-r2/tokenizer.json"};
+    char *text = NULL;
+    int loads = 0;
+    clef_error err = {0};
+    assert_int_equal(clef_info(&options, 0, &text, &loads, &err), CLEF_ERR_INPUT);
+    assert_null(text);
+    assert_non_null(strstr(err.text, "no model"));
+    clef_bench_result result;
+    assert_int_equal(clef_bench(&options, NULL, &result, &err), CLEF_ERR_INPUT);
+    assert_non_null(strstr(err.text, "no model"));
+}
+
 static void a_record_over_the_limit_names_both_numbers(void **state) {
     (void)state;
     clef_engine *e = open_toy(1, 0);
@@ -349,6 +389,36 @@ static void weights_that_hold_nan_never_leave_as_json(void **state) {
     remove_copy(dir);
 }
 
+/* Without max_length a record may have 16,384 tokens, but not more than the model has positions. */
+static void the_models_positions_bound_the_default_length(void **state) {
+    (void)state;
+    static const char was[] = "\"max_position_embeddings\": 262144",
+                      now[] = "\"max_position_embeddings\":    300";
+    char dir[] = "/tmp/clef-api-XXXXXX", path[256], text[8192];
+    make_copy(dir);
+    snprintf(path, sizeof path, "%s/config.json", dir);
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    const char *at = strstr(text, was);
+    assert_non_null(at);
+    assert_int_equal(fseek(f, at - text, SEEK_SET), 0);
+    assert_int_equal(fwrite(now, 1, sizeof now - 1, f), sizeof was - 1);
+    fclose(f);
+    clef_engine *e = NULL;
+    clef_error err = {0};
+    const clef_options options = {.model = dir};
+    assert_int_equal(clef_open(&e, &options, &err), CLEF_OK);
+    char *body = long_request(400);
+    clef_answer *a = NULL;
+    assert_int_equal(clef_ask(e, NULL, body, strlen(body), &a, &err), CLEF_ERR_LIMIT);
+    assert_null(a);
+    assert_non_null(strstr(err.text, "the limit is 300"));
+    free(body);
+    clef_close(e);
+    remove_copy(dir);
+}
+
 static void info_tells_every_fault_of_a_folder(void **state) {
     (void)state;
     char dir[] = "/tmp/clef-api-XXXXXX", path[256];
@@ -385,9 +455,12 @@ int main(void) {
         cmocka_unit_test(progress_rises_to_the_total),
         cmocka_unit_test(progress_can_stop_a_run),
         cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(ask_options_out_of_range_are_refused),
+        cmocka_unit_test(what_needs_a_model_refuses_a_tokenizer_alone),
         cmocka_unit_test(a_record_over_the_limit_names_both_numbers),
         cmocka_unit_test(a_tokenizer_alone_encodes_and_does_not_answer),
         cmocka_unit_test(weights_that_hold_nan_never_leave_as_json),
+        cmocka_unit_test(the_models_positions_bound_the_default_length),
         cmocka_unit_test(info_tells_every_fault_of_a_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

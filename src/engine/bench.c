@@ -218,7 +218,7 @@ clef_status clef_bench(const clef_options *options, const clef_bench_options *be
     if (result.repeats > MOST_REPEATS)
         return clef_fail(err, CLEF_ERR_INPUT, "repeats: %u, wanted at most %d", result.repeats,
                          MOST_REPEATS);
-    TRY(engine_check_options(options, err));
+    TRY(engine_check_options(options, true, err));
     clef_engine *e = NULL;
     TRY(engine_new(&e, options, err));
     const clef_status s = measure(&result, e, options, bench, err);

@@ -59,8 +59,8 @@ clef_status engine_open_tokenizer(clef_engine *e, const clef_options *options, c
     return s;
 }
 
-clef_status engine_check_options(const clef_options *o, clef_error *err) {
-    if (o->model == NULL && !(o->tokenizer_only && o->tokenizer != NULL))
+clef_status engine_check_options(const clef_options *o, bool needs_model, clef_error *err) {
+    if (o->model == NULL && (needs_model || !(o->tokenizer_only && o->tokenizer != NULL)))
         return clef_fail(err, CLEF_ERR_INPUT, "no model is named");
     if (o->threads > 1024)
         return clef_fail(err, CLEF_ERR_INPUT, "threads: %u, wanted at most 1024", o->threads);
@@ -85,7 +85,7 @@ clef_status engine_new(clef_engine **out, const clef_options *options, clef_erro
 }
 
 clef_status clef_open(clef_engine **out, const clef_options *options, clef_error *err) {
-    TRY(engine_check_options(options, err));
+    TRY(engine_check_options(options, false, err));
     clef_engine *e = NULL;
     TRY(engine_new(&e, options, err));
     clef_status s = CLEF_OK;
@@ -121,9 +121,11 @@ typedef struct {
     arena mem;
 } job;
 
-static prompt_limits limits_of(const clef_ask_options *o) {
+static prompt_limits limits_of(const clef_engine *e, const clef_ask_options *o) {
+    uint32_t length = ENGINE_DEFAULT_LENGTH;
+    if (e->has_weights && length > e->cfg.max_positions) length = e->cfg.max_positions;
     return (prompt_limits){
-        .max_length = o->max_length == 0 ? ENGINE_DEFAULT_LENGTH : o->max_length,
+        .max_length = o->max_length == 0 ? length : o->max_length,
         .cap_state = o->cap_state != 0,
         .max_state_tokens = o->max_state_tokens,
         .truncate = o->truncate,
@@ -131,8 +133,17 @@ static prompt_limits limits_of(const clef_ask_options *o) {
     };
 }
 
+/* An enumerator that a newer header may have, or that was never one. */
+static clef_status check_choice(const char *name, unsigned value, unsigned last, clef_error *err) {
+    if (value <= last) return CLEF_OK;
+    return clef_fail(err, CLEF_ERR_INPUT, "%s: %u, wanted 0 to %u", name, value, last);
+}
+
 static clef_status check_ask_options(const clef_engine *e, const clef_ask_options *o,
                                      clef_error *err) {
+    TRY(check_choice("truncate", o->truncate, CLEF_TRUNCATE_STATE, err));
+    TRY(check_choice("control_tokens", o->control_tokens, CLEF_CONTROL_REJECT, err));
+    TRY(check_choice("confidence", o->confidence, CLEF_CONFIDENCE_ENTROPY, err));
     if (o->digits != 0 && o->digits != 4 && o->digits != 7)
         return clef_fail(err, CLEF_ERR_INPUT, "digits: %u, wanted 4 or 7", o->digits);
     if (e->has_weights && o->max_length > e->cfg.max_positions)
@@ -144,7 +155,7 @@ static clef_status check_ask_options(const clef_engine *e, const clef_ask_option
 /* Body to ids and spans. */
 static clef_status prepare(job *j, const clef_engine *e, const clef_ask_options *o, str body,
                            clef_error *err) {
-    const prompt_limits limits = limits_of(o);
+    const prompt_limits limits = limits_of(e, o);
     TRY(request_parse(&j->rq, body, &j->mem, err));
     return prompt_build(&j->p, &j->rq, e->tok, &limits, &j->mem, err);
 }

@@ -24,8 +24,9 @@ struct clef_engine {
     pthread_mutex_t lock; /* one run at a time: guards c */
 };
 
-/* Refuses options that no model could be opened with. */
-clef_status engine_check_options(const clef_options *options, clef_error *err);
+/* Refuses options that no model could be opened with; `needs_model`: a tokenizer alone will not do.
+ */
+clef_status engine_check_options(const clef_options *options, bool needs_model, clef_error *err);
 
 /* An engine that knows its folder and nothing else yet; fill it with the two calls below and close
  * it with clef_close, at any stage. */

@@ -170,7 +170,7 @@ static void print(buf *out, const report *r, bool as_json) {
 
 clef_status clef_info(const clef_options *options, int as_json, char **text, int *loads,
                       clef_error *err) {
-    TRY(engine_check_options(options, err));
+    TRY(engine_check_options(options, true, err));
     clef_engine *e = NULL;
     TRY(engine_new(&e, options, err));
     report r = {0};
