@@ -199,10 +199,11 @@ typedef struct {
     double open_s; /* opening without the tokenizer */
     double tokenizer_load_s;
     double tokenizer_mbps; /* 1e6 bytes of English text a second, one thread */
-    double resident_bytes; /* peak memory of the process beyond the mapped weights */
+    double resident_bytes; /* most memory seen after a step, beyond all mapped files */
 } clef_bench_result;
 
-/* Measures ceilings and one prefill in the same run. Takes tokens x repeats of prefill time. */
+/* Measures ceilings and one prefill in the same run. Computes tokens x (repeats + 1) rows: the
+ * first run brings the weights into memory and is not counted. */
 CLEF_API clef_status clef_bench(const clef_options *options, const clef_bench_options *bench,
                                 clef_bench_result *out, clef_error *err);
 

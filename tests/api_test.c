@@ -52,6 +52,19 @@ static void same_bits(const clef_answer *a, const clef_answer *b) {
     assert_string_equal(clef_answer_json(a, NULL), clef_answer_json(b, NULL));
 }
 
+typedef struct {
+    size_t calls, last, total, stop_at;
+} steps;
+
+static int count_steps(void *user, size_t done, size_t total) {
+    steps *s = user;
+    s->calls++;
+    assert_true(done >= s->last && done <= total);
+    s->last = done;
+    s->total = total;
+    return s->stop_at != 0 && done >= s->stop_at;
+}
+
 static void an_answer_lists_its_options_in_scoring_order(void **state) {
     (void)state;
     clef_engine *e = open_toy(1, 0);
@@ -120,6 +133,32 @@ static void a_batch_gives_every_record_the_bits_it_has_alone(void **state) {
         clef_close(e);
     }
     for (unsigned i = 0; i < N; i++) free(bodies[i]);
+}
+
+/* More of them fit the rows of a chunk than may have a part in it. */
+static void many_short_records_share_chunks_without_a_trace(void **state) {
+    (void)state;
+    enum { N = 21 };
+    clef_request requests[N];
+    clef_answer *together[N];
+    for (unsigned i = 0; i < N; i++) {
+        const char *body = i % 3 == 0 ? request_a : request_b;
+        requests[i] = (clef_request){body, strlen(body)};
+    }
+    clef_engine *e = open_toy(2, 4096);
+    clef_answer *a = ask(e, request_a), *b = ask(e, request_b);
+    steps s = {0};
+    const clef_ask_options options = {.progress = count_steps, .user = &s};
+    assert_int_equal(clef_ask_batch(e, &options, requests, N, together, NULL), CLEF_OK);
+    assert_int_equal(s.calls, 4); /* at the start, and after 8, 8 and 5 records */
+    assert_int_equal(s.last, s.total);
+    for (unsigned i = 0; i < N; i++) {
+        same_bits(together[i], i % 3 == 0 ? a : b);
+        clef_answer_free(together[i]);
+    }
+    clef_answer_free(b);
+    clef_answer_free(a);
+    clef_close(e);
 }
 
 static void a_wrong_request_does_not_disturb_the_rest_of_its_batch(void **state) {
@@ -195,19 +234,6 @@ static void eight_threads_get_the_serial_answers(void **state) {
 }
 
 /* ---- progress ---- */
-
-typedef struct {
-    size_t calls, last, total, stop_at;
-} steps;
-
-static int count_steps(void *user, size_t done, size_t total) {
-    steps *s = user;
-    s->calls++;
-    assert_true(done >= s->last && done <= total);
-    s->last = done;
-    s->total = total;
-    return s->stop_at != 0 && done >= s->stop_at;
-}
 
 static void progress_rises_to_the_total(void **state) {
     (void)state;
@@ -449,6 +475,7 @@ int main(void) {
         cmocka_unit_test(an_answer_lists_its_options_in_scoring_order),
         cmocka_unit_test(one_request_leaves_no_trace_in_the_next),
         cmocka_unit_test(a_batch_gives_every_record_the_bits_it_has_alone),
+        cmocka_unit_test(many_short_records_share_chunks_without_a_trace),
         cmocka_unit_test(a_wrong_request_does_not_disturb_the_rest_of_its_batch),
         cmocka_unit_test(an_empty_batch_is_answered),
         cmocka_unit_test(eight_threads_get_the_serial_answers),

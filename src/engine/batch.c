@@ -1,12 +1,16 @@
 /* batch.c - records packed into chunks.
  *
  * Rows of the records are laid back to back without padding: the first record's rows, then the
- * second's, and a chunk ends wherever `chunk` rows are full. A record's state is made when its
- * first row comes up and given back after its last, so at most two records hold large state at a
- * time however long the batch is. */
+ * second's, and a chunk ends where `chunk` rows are full or MAX_SEGMENTS records have a part in it.
+ * A record's state is made when its first row comes up and given back after its last, so no more
+ * than MAX_SEGMENTS records hold one at a time however long the batch is. The delta rule's alone is
+ * 50 MiB a record at the 9B's sizes. */
 #include "engine/batch.h"
 
 #include <stdlib.h>
+
+/* The shortest prompts have about 100 tokens: this many fill a chunk of the default length. */
+enum { MAX_SEGMENTS = 8 };
 
 /* A record between its first and its last row. */
 typedef struct {
@@ -42,7 +46,7 @@ typedef struct {
 static uint32_t fill_chunk(const batch_run *run, batch_item *items, size_t n, live_record *records,
                            cursor *at, segment *segments, size_t *owner) {
     uint32_t room = run->chunk, n_segments = 0;
-    while (room > 0 && at->item < n) {
+    while (room > 0 && n_segments < MAX_SEGMENTS && at->item < n) {
         batch_item *item = &items[at->item];
         live_record *r = &records[at->item];
         if (at->row == 0) item->status = open_record(r, run->m, item, &item->err);
@@ -61,27 +65,35 @@ static uint32_t fill_chunk(const batch_run *run, batch_item *items, size_t n, li
     return n_segments;
 }
 
+static clef_status report(const batch_run *run, size_t done, size_t total, clef_error *err) {
+    if (run->progress == NULL || run->progress(run->user, done, total) == 0) return CLEF_OK;
+    return clef_fail(err, CLEF_ERR_CANCELLED, "stopped after %zu of %zu tokens", done, total);
+}
+
 static clef_status run_chunks(const batch_run *run, workspace *ws, batch_item *items, size_t n,
-                              live_record *records, segment *segments, size_t *owner,
-                              clef_error *err) {
+                              live_record *records, clef_error *err) {
     const model *m = run->m;
+    segment segments[MAX_SEGMENTS];
+    size_t owner[MAX_SEGMENTS];
     size_t total = 0, done = 0;
     for (size_t i = 0; i < n; i++) total += items[i].in.n_tokens;
     cursor at = {0};
+    TRY(report(run, done, total, err));
     for (;;) {
-        if (run->progress != NULL && run->progress(run->user, done, total) != 0)
-            return clef_fail(err, CLEF_ERR_CANCELLED, "stopped after %zu of %zu tokens", done,
-                             total);
         const uint32_t n_segments = fill_chunk(run, items, n, records, &at, segments, owner);
         if (n_segments == 0) return CLEF_OK;
         backbone_chunk(m, ws, segments, n_segments, NULL, NULL);
         float *hidden = ws->y;
         for (uint32_t i = 0; i < n_segments; i++) {
-            batch_item *item = &items[owner[i]];
-            live_record *r = &records[owner[i]];
-            head_feed(&r->head, m, ws, hidden, segments[i].n_rows);
+            head_feed(&records[owner[i]].head, m, ws, hidden, segments[i].n_rows);
             hidden += (size_t)segments[i].n_rows * m->cfg->hidden;
             done += segments[i].n_rows;
+        }
+        /* While everything is still held, so that who measures memory here sees the most of it. */
+        TRY(report(run, done, total, err));
+        for (uint32_t i = 0; i < n_segments; i++) {
+            batch_item *item = &items[owner[i]];
+            live_record *r = &records[owner[i]];
             if (r->head.n_fed < item->in.n_tokens) continue;
             sequence_close(&r->seq); /* the largest state goes before the head's buffers come */
             item->status =
@@ -99,16 +111,10 @@ clef_status batch_items(const batch_run *run, batch_item *items, size_t n, clef_
     if (total < run->chunk) sized.chunk = (uint32_t)total;
     workspace ws = {0};
     TRY(workspace_open(&ws, run->m->cfg, sized.chunk, err));
-    /* A segment has at least one row, so a chunk has at most chunk of them. */
     live_record *records = calloc(n, sizeof *records);
-    segment *segments = calloc(sized.chunk, sizeof *segments);
-    size_t *owner = calloc(sized.chunk, sizeof *owner);
-    clef_status s =
-        records == NULL || segments == NULL || owner == NULL ? clef_fail_memory(err) : CLEF_OK;
-    if (s == CLEF_OK) s = run_chunks(&sized, &ws, items, n, records, segments, owner, err);
+    clef_status s = records == NULL ? clef_fail_memory(err) : CLEF_OK;
+    if (s == CLEF_OK) s = run_chunks(&sized, &ws, items, n, records, err);
     for (size_t i = 0; records != NULL && i < n; i++) close_record(&records[i]);
-    free(owner);
-    free(segments);
     free(records);
     workspace_close(&ws);
     return s;

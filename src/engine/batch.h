@@ -13,9 +13,10 @@ typedef struct {
     clef_error err; /* when status is not CLEF_OK */
 } batch_item;
 
-/* Runs all items, packed back to back in chunks of `chunk` rows. A record's bits do not depend on
- * the others. Each item's fault is its own; the call fails (and the items then hold nothing) only
- * when the progress callback stops it or there is no memory for the common buffers. */
+/* Runs all items, packed back to back in chunks of up to `chunk` rows. A record's bits do not
+ * depend on the others. Each item's fault is its own; the call fails (and the items then hold
+ * nothing) only when the progress callback stops it or there is no memory for the common buffers.
+ */
 typedef struct {
     const model *m;
     uint32_t chunk;
