@@ -24,22 +24,18 @@ static const float layer_norm_eps = 1e-5f;                 /* torch.nn.LayerNorm
 static const float largest_log_scale = 4.605170185988092f; /* ln 100 */
 
 static int by_begin(const void *a, const void *b) {
-    const span *x = *(const span *const *)a, *y = *(const span *const *)b;
-    return (x->begin > y->begin) - (x->begin < y->begin);
+    const head_span *x = a, *y = b;
+    return (x->at.begin > y->at.begin) - (x->at.begin < y->at.begin);
 }
 
-/* Sorts all spans and finds where each one's mean goes. */
+/* Lists all spans with the places of their means, in the order in which their rows come. */
 static void order_spans(head_run *h, uint32_t hidden) {
     const head_input *in = h->in;
-    for (uint32_t i = 0; i < in->n_questions; i++) h->order[h->n_spans++] = &in->instructions[i];
-    for (uint32_t i = 0; i < in->n_options; i++) h->order[h->n_spans++] = &in->options[i];
-    qsort(h->order, h->n_spans, sizeof(h->order[0]), by_begin);
-    for (uint32_t i = 0; i < h->n_spans; i++) {
-        const span *s = h->order[i];
-        const bool is_option = s >= in->options && s < in->options + in->n_options;
-        h->target[i] = is_option ? h->context + (size_t)(s - in->options) * hidden
-                                 : h->question + (size_t)(s - in->instructions) * hidden;
-    }
+    for (uint32_t i = 0; i < in->n_questions; i++)
+        h->spans[h->n_spans++] = (head_span){in->instructions[i], h->question + (size_t)i * hidden};
+    for (uint32_t i = 0; i < in->n_options; i++)
+        h->spans[h->n_spans++] = (head_span){in->options[i], h->context + (size_t)i * hidden};
+    qsort(h->spans, h->n_spans, sizeof h->spans[0], by_begin);
 }
 
 clef_status head_open(head_run *out, const model *m, const head_input *in, clef_error *err) {
@@ -53,11 +49,9 @@ clef_status head_open(head_run *out, const model *m, const head_input *in, clef_
     h.queries = arena_alloc(&h.mem, in->n_options, width * sizeof(float));
     h.fields = arena_alloc(&h.mem, in->n_questions, width * sizeof(float));
     h.sum = arena_alloc(&h.mem, hidden, sizeof(double));
-    h.order = arena_alloc(&h.mem, n_spans, sizeof(h.order[0]));
-    h.target = arena_alloc(&h.mem, n_spans, sizeof(h.target[0]));
+    h.spans = arena_alloc(&h.mem, n_spans, sizeof h.spans[0]);
     if (h.memory == NULL || h.question == NULL || h.context == NULL || h.global == NULL ||
-        h.queries == NULL || h.fields == NULL || h.sum == NULL || h.order == NULL ||
-        h.target == NULL) {
+        h.queries == NULL || h.fields == NULL || h.sum == NULL || h.spans == NULL) {
         arena_free(&h.mem);
         return clef_fail(err, CLEF_ERR_MEMORY,
                          "out of memory for the head of a record of %u tokens", in->n_tokens);
@@ -77,14 +71,14 @@ void head_close(head_run *h) {
 /* Adds row `t` to the span it lies in, and closes the span at its last row. */
 static void add_to_span(head_run *h, const float *x, uint32_t t, uint32_t hidden) {
     if (h->next_span == h->n_spans) return;
-    const span *s = h->order[h->next_span];
-    if (t < s->begin) return;
-    if (t == s->begin) memset(h->sum, 0, hidden * sizeof h->sum[0]);
+    const span s = h->spans[h->next_span].at;
+    if (t < s.begin) return;
+    if (t == s.begin) memset(h->sum, 0, hidden * sizeof h->sum[0]);
     for (uint32_t i = 0; i < hidden; i++) h->sum[i] += (double)x[i];
-    if (t + 1 < s->end) return;
-    const double n = (double)(s->end - s->begin);
-    for (uint32_t i = 0; i < hidden; i++) h->target[h->next_span][i] = (float)(h->sum[i] / n);
-    h->next_span++;
+    if (t + 1 < s.end) return;
+    const double n = (double)(s.end - s.begin);
+    float *mean = h->spans[h->next_span++].mean;
+    for (uint32_t i = 0; i < hidden; i++) mean[i] = (float)(h->sum[i] / n);
 }
 
 void head_feed(head_run *h, const model *m, workspace *ws, float *hidden, uint32_t n_rows) {
@@ -314,6 +308,18 @@ static void score_options(head_run *h, finish *f, const float *lexical, float *p
     }
 }
 
+static clef_status check_finite(const head_input *in, const float *logits, clef_error *err) {
+    for (uint32_t o = 0, first = 0; o < in->n_options; o++) {
+        if (in->owner[o] != in->owner[first]) first = o;
+        if (!isfinite(logits[o]))
+            return clef_fail(err, CLEF_ERR_INTERNAL,
+                             "the logit of option %u of question %u is not finite: the weights "
+                             "hold NaN or infinity, or overflow",
+                             o - first + 1, in->owner[o] + 1);
+    }
+    return CLEF_OK;
+}
+
 clef_status head_finish(head_run *h, const model *m, workspace *ws, float *logits,
                         float *probabilities, clef_error *err) {
     const head_input *in = h->in;
@@ -361,12 +367,5 @@ clef_status head_finish(head_run *h, const model *m, workspace *ws, float *logit
     softmax_per_question(probabilities, logits, in, most, sum);
     arena_free(&f.mem);
     compute_enter(m->c, CLEF_PART_OTHER);
-    for (uint32_t o = 0; o < in->n_options; o++)
-        if (!isfinite(logits[o]))
-            return clef_fail(
-                err, CLEF_ERR_INTERNAL,
-                "the logit of option %u of question %u is not finite: the weights hold NaN "
-                "or infinity, or overflow",
-                o, in->owner[o]);
-    return CLEF_OK;
+    return check_finite(in, logits, err);
 }

@@ -21,19 +21,24 @@ typedef struct {
     uint32_t n_questions, n_options;
 } head_input;
 
+/* A span and where the mean of its rows goes. */
+typedef struct {
+    span at;
+    float *mean; /* [hidden] */
+} head_span;
+
 /* One record's run through the head. */
 typedef struct {
     const head_input *in;
-    uint32_t n_fed;     /* rows eaten so far */
-    float *memory;      /* [n_tokens, width] */
-    float *question;    /* [n_questions, hidden]: mean of the normed rows over its span */
-    float *context;     /* [n_options, hidden]: the same for options */
-    float *global;      /* [hidden]: the last normed row */
-    float *queries;     /* [n_options, width]: R; valid after head_finish, for the tests */
-    float *fields;      /* [n_questions, width]: F before field_norm; likewise */
-    double *sum;        /* [hidden]: the open span's running sum */
-    const span **order; /* [n_questions + n_options]: all spans by rising begin */
-    float **target;     /* where the mean of order[i] goes */
+    uint32_t n_fed;   /* rows eaten so far */
+    float *memory;    /* [n_tokens, width] */
+    float *question;  /* [n_questions, hidden]: mean of the normed rows over its span */
+    float *context;   /* [n_options, hidden]: the same for options */
+    float *global;    /* [hidden]: the last normed row */
+    float *queries;   /* [n_options, width]: R; valid after head_finish, for the tests */
+    float *fields;    /* [n_questions, width]: F before field_norm; likewise */
+    double *sum;      /* [hidden]: the open span's running sum */
+    head_span *spans; /* [n_questions + n_options], by rising begin */
     uint32_t n_spans, next_span;
     arena mem;
 } head_run;
