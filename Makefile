@@ -11,7 +11,7 @@
 #   make install      PREFIX=/usr/local, DESTDIR=
 #
 # CC, OPT, CFLAGS and LDFLAGS may be given; B names the build folder. A build with other flags or
-# another compiler needs its own B, because flags are not tracked.
+# another compiler needs its own B, because flags are not tracked. V=1 shows the commands.
 
 CC ?= cc
 AR ?= ar
@@ -27,7 +27,7 @@ SONAME := libclef.so.$(firstword $(subst ., ,$(VERSION)))
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wcast-qual \
         -Wwrite-strings -Wformat=2 -Wundef -Werror
 OPT ?= -O2 -g
-CPPFLAGS += -Iinclude -Isrc -I. -I$(B)/gen -D_XOPEN_SOURCE=700
+CPPFLAGS += -Iinclude -Isrc -I. -D_XOPEN_SOURCE=700
 CFLAGS_ALL = -std=c11 $(OPT) $(WARN) -ffp-contract=off -fvisibility=hidden -fPIC -pthread $(CFLAGS)
 LDFLAGS_ALL = -pthread $(LDFLAGS)
 LDLIBS_ALL = -lm $(LDLIBS)
@@ -45,6 +45,9 @@ TEST_BIN := $(TEST_SRC:%.c=$(B)/%)
 TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
 
+# What is made, instead of the command, unless V=1.
+say = $(if $(V),,@echo "$(1)  $(2)" &&)
+
 # A make that runs in parallel unless the user already said how.
 SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(JOBS))
 
@@ -59,16 +62,16 @@ libclef.so: $(B)/libclef.so
 	@cp $< $@
 
 $(B)/clef: $(CLI_OBJ) $(B)/libclef.a
-	$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+	$(call say,cc,$@) $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 $(B)/libclef.a: $(LIB_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,ar,$@) $(AR) rcs $@ $^
 $(B)/libclef.so: $(LIB_OBJ)
-	$(CC) -shared -Wl,-soname,$(SONAME) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+	$(call say,cc,$@) $(CC) -shared -Wl,-soname,$(SONAME) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
 # The command line without main, for its own tests.
 $(B)/cli.a: $(filter-out $(B)/src/cli/main.o,$(CLI_OBJ))
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,ar,$@) $(AR) rcs $@ $^
 # The man page is the program's own help text.
 $(B)/clef.1: $(B)/clef
 	$(B)/clef help --man > $@.part && mv $@.part $@
@@ -80,7 +83,7 @@ $(B)/src/compute/kernels_scalar.o: CFLAGS_ALL += -O3
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 # ---- tests -----------------------------------------------------------------------------------
 
@@ -91,7 +94,7 @@ TEST_LIBS := $(if $(TEST_HELP),$(B)/tests.a) $(if $(CLI_SRC),$(B)/cli.a) $(B)/li
 $(B)/tests/%.o: CPPFLAGS += $(TEST_CPPFLAGS)
 $(B)/tests.a: $(TEST_HELP)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,ar,$@) $(AR) rcs $@ $^
 
 # A test that includes tests/oom.h decides which allocation fails.
 OOM_BIN := $(patsubst %.c,$(B)/%,$(shell grep -l '"tests/oom.h"' $(TEST_SRC) /dev/null))
@@ -99,15 +102,15 @@ $(OOM_BIN): LDFLAGS_ALL += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap
 
 $(TEST_BIN): $(B)/%: %.c $(TEST_LIBS) Makefile
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(TEST_LIBS) -lcmocka $(LDLIBS_ALL)
+	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(TEST_LIBS) -lcmocka $(LDLIBS_ALL)
 
 $(TOOL_BIN): $(B)/%: %.c $(B)/libclef.a Makefile
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(B)/libclef.a $(LDLIBS_ALL)
+	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(B)/libclef.a $(LDLIBS_ALL)
 
 $(FUZZ_BIN): $(B)/%: %.c $(B)/libclef.a Makefile
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $< $(B)/libclef.a $(LDLIBS_ALL)
+	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $< $(B)/libclef.a $(LDLIBS_ALL)
 
 # These run the program and the tools.
 $(B)/tests/cli_test: | $(B)/clef
@@ -185,7 +188,7 @@ check-compilers:
 
 $(B)/tidy/%.ok: %.c .clang-tidy $(HEADERS)
 	@mkdir -p $(@D)
-	clang-tidy --quiet $< -- $(CPPFLAGS) $(TEST_CPPFLAGS) -std=c11 $(if $(filter $<,$(AVX2_FILES)),-mavx2 -mfma -mf16c)
+	$(call say,tidy,$<) clang-tidy --quiet $< -- $(CPPFLAGS) $(TEST_CPPFLAGS) -std=c11 $(if $(filter $<,$(AVX2_FILES)),-mavx2 -mfma -mf16c)
 	@touch $@
 $(B)/headers/%.ok: % $(HEADERS)
 	@mkdir -p $(@D)
