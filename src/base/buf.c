@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/utf8.h"
+
 /* Makes room for `n` more bytes and a terminator. */
 static bool reserve(buf *b, size_t n) {
     size_t need;
@@ -58,6 +60,25 @@ void buf_printf(buf *b, const char *format, ...) {
         b->n += (size_t)n;
     }
     va_end(again);
+}
+
+void buf_add_safe(buf *out, str text) {
+    for (size_t at = 0; at < text.n;) {
+        uint32_t point = 0;
+        const size_t width = utf8_decode(&point, text.p + at, text.n - at);
+        if (width == 0) {
+            buf_printf(out, "\\x{%02x}", (unsigned)(unsigned char)text.p[at]);
+            at++;
+            continue;
+        }
+        if (utf8_is_unsafe(point))
+            buf_printf(out, "\\u{%x}", (unsigned)point);
+        else if (point == '\\')
+            buf_add_text(out, "\\\\");
+        else
+            buf_add(out, text.p + at, width);
+        at += width;
+    }
 }
 
 clef_status buf_status(const buf *b, clef_error *err) {

@@ -18,6 +18,10 @@ void buf_add_text(buf *b, const char *zero_terminated);
 void buf_add_char(buf *b, char c);
 void buf_printf(buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Appends untrusted text so that it cannot steer a terminal or hide: characters that utf8.h calls
+ * unsafe and bytes that are no UTF-8 come out as \u{1b} or \x{ff}, a backslash as two. */
+void buf_add_safe(buf *out, str text);
+
 /* CLEF_ERR_MEMORY when any append since {0} failed. */
 clef_status buf_status(const buf *b, clef_error *err);
 

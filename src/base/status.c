@@ -20,12 +20,11 @@ static void set_text(clef_error *err, const char *in, size_t n) {
         const size_t width = utf8_decode(&point, in + at, n - at);
         char piece[8];
         size_t piece_n = width;
-        if (width == 0 || point < 0x20 || point == 0x7F || (point >= 0x80 && point < 0xA0) ||
-            point == 0x2028 || point == 0x2029) {
+        if (width == 0 || utf8_is_unsafe(point)) {
             const size_t bytes = width == 0 ? 1 : width;
             piece_n = (size_t)snprintf(piece, sizeof piece, "\\x%02x", (unsigned char)in[at]);
             at += 1;
-            if (bytes > 1) { /* a C1 control or line separator: all its bytes are escaped in turn */
+            if (bytes > 1) { /* all its bytes are escaped in turn */
                 for (size_t i = 1; i < bytes && used + piece_n <= room; i++) {
                     memcpy(err->text + used, piece, piece_n);
                     used += piece_n;

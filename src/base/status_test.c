@@ -34,6 +34,13 @@ static void what_may_not_be_printed_is_escaped(void **state) {
                                   "\\xa8\\xf0\\x9f");
 }
 
+static void what_turns_or_hides_text_is_escaped(void **state) {
+    (void)state;
+    clef_error err = {0};
+    clef_fail(&err, CLEF_ERR_INPUT, "%s", "a\xE2\x80\xAE|\xE2\x80\x8B|\xF3\xA0\x81\x81");
+    assert_string_equal(err.text, "a\\xe2\\x80\\xae|\\xe2\\x80\\x8b|\\xf3\\xa0\\x81\\x81");
+}
+
 /* Every length around the room there is, of characters of every width. */
 static void a_long_sentence_ends_in_dots_and_stays_valid(void **state) {
     (void)state;
@@ -91,6 +98,7 @@ int main(void) {
         cmocka_unit_test(the_sentence_and_the_status_are_written_and_returned),
         cmocka_unit_test(the_error_may_be_null),
         cmocka_unit_test(what_may_not_be_printed_is_escaped),
+        cmocka_unit_test(what_turns_or_hides_text_is_escaped),
         cmocka_unit_test(a_long_sentence_ends_in_dots_and_stays_valid),
         cmocka_unit_test(a_sentence_that_just_fits_is_whole),
         cmocka_unit_test(try_returns_a_failure_at_once),

@@ -76,3 +76,17 @@ size_t utf8_check(const char *p, size_t n) {
     }
     return n;
 }
+
+static const struct {
+    uint32_t first, last;
+} unsafe[] = {
+    {0x00, 0x1F},     {0x7F, 0x9F},     {0xAD, 0xAD},       {0x61C, 0x61C},
+    {0x180E, 0x180E}, {0x200B, 0x200F}, {0x2028, 0x202E},   {0x2060, 0x206F},
+    {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F},
+};
+
+bool utf8_is_unsafe(uint32_t point) {
+    for (size_t i = 0; i < sizeof unsafe / sizeof *unsafe; i++)
+        if (point >= unsafe[i].first && point <= unsafe[i].last) return true;
+    return false;
+}

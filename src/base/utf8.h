@@ -3,6 +3,7 @@
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,5 +17,9 @@ size_t utf8_encode(char *p, uint32_t point);
 
 /* The offset of the first byte that is not part of valid UTF-8, or `n` when all of it is valid. */
 size_t utf8_check(const char *p, size_t n);
+
+/* Whether a character steers a terminal, breaks the line or, unseen itself, changes how its
+ * neighbours are shown: controls, line separators, directions, zero widths, tags. */
+bool utf8_is_unsafe(uint32_t point);
 
 #endif

@@ -1,7 +1,7 @@
 /* ask.c - clef ask: one request in, one answer out, as JSON or as bars for people.
  *
  * Ids of questions and options come from the request and may hold anything: on a terminal they are
- * written through term_add_safe. */
+ * written through buf_add_safe. */
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -19,7 +19,7 @@ static str question_of(const clef_option *o) {
 
 static size_t label_columns(const clef_option *o) {
     buf label = {0};
-    term_add_safe(&label, (str){o->option, o->option_len});
+    buf_add_safe(&label, (str){o->option, o->option_len});
     const size_t columns = term_columns((str){label.p, label.n});
     buf_free(&label);
     return columns;
@@ -36,7 +36,7 @@ static void add_question(buf *out, const term *t, const clef_option *options, si
         if (options[i].probability > options[best].probability) best = i;
 
     if (t->colour) buf_add_text(out, bold);
-    term_add_safe(out, question_of(options));
+    buf_add_safe(out, question_of(options));
     if (t->colour) buf_add_text(out, normal);
     buf_add_char(out, '\n');
     for (size_t i = 0; i < n; i++) {
@@ -44,7 +44,7 @@ static void add_question(buf *out, const term *t, const clef_option *options, si
         size_t used = label_columns(&options[i]);
         buf_add_text(out, "  ");
         if (mark) buf_add_text(out, green);
-        term_add_safe(out, (str){options[i].option, options[i].option_len});
+        buf_add_safe(out, (str){options[i].option, options[i].option_len});
         if (used > label_width) {
             buf_add_text(out, "\n  ");
             used = 0;
@@ -81,9 +81,9 @@ static clef_status print_logits(const clef_answer *answer, clef_error *err) {
     const clef_option *options = clef_answer_options(answer, &n);
     buf text = {0};
     for (size_t i = 0; i < n; i++) {
-        term_add_safe(&text, question_of(&options[i]));
+        buf_add_safe(&text, question_of(&options[i]));
         buf_add_char(&text, '\t');
-        term_add_safe(&text, (str){options[i].option, options[i].option_len});
+        buf_add_safe(&text, (str){options[i].option, options[i].option_len});
         buf_printf(&text, "\t%.9g\n", (double)options[i].logit);
     }
     clef_status s = buf_status(&text, err);

@@ -116,12 +116,12 @@ static void add_json(buf *out, const clef_bench_result *r, const machine *m, con
 
 static void add_table(buf *out, const clef_bench_result *r, const machine *m, const char *model) {
     buf_add_text(out, "machine    ");
-    term_add_safe(out, (str){m->processor.p, m->processor.n});
+    buf_add_safe(out, (str){m->processor.p, m->processor.n});
     buf_printf(out, ", %u processors", cpu_count());
     if (m->load_known)
         buf_printf(out, ", load average %.2f %.2f %.2f", m->load[0], m->load[1], m->load[2]);
     buf_add_text(out, "\nmodel      ");
-    term_add_safe(out, str_of(model));
+    buf_add_safe(out, str_of(model));
     buf_printf(out, "\nrun        kernels %s, %u threads, chunk %u, medians of %u\n", r->kernels,
                r->threads, (unsigned)r->chunk, r->repeats);
     buf_printf(out, "ceilings   %.1f GFLOP/s fused multiply-add, %.1f GB/s memory read\n",

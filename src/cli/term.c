@@ -19,13 +19,6 @@ typedef struct {
     uint32_t first, last;
 } range;
 
-/* Characters that are not seen but change how others are: escaped. */
-static const range unsafe[] = {
-    {0x00, 0x1F},     {0x7F, 0x9F},     {0xAD, 0xAD},       {0x61C, 0x61C},
-    {0x180E, 0x180E}, {0x200B, 0x200F}, {0x2028, 0x202E},   {0x2060, 0x206F},
-    {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F},
-};
-
 static const range combining[] = {
     {0x300, 0x36F},   {0x483, 0x489},     {0x591, 0x5BD},     {0x610, 0x61A},   {0x64B, 0x65F},
     {0x93C, 0x93C},   {0x941, 0x948},     {0x94D, 0x94D},     {0xE31, 0xE31},   {0xE34, 0xE3A},
@@ -67,25 +60,6 @@ term term_of(int fd) {
     const char *kind = getenv("TERM"), *plain = getenv("NO_COLOR");
     t.colour = (plain == NULL || *plain == '\0') && kind != NULL && strcmp(kind, "dumb") != 0;
     return t;
-}
-
-void term_add_safe(buf *out, str text) {
-    for (size_t at = 0; at < text.n;) {
-        uint32_t point = 0;
-        const size_t width = utf8_decode(&point, text.p + at, text.n - at);
-        if (width == 0) {
-            buf_printf(out, "\\x{%02x}", (unsigned)(unsigned char)text.p[at]);
-            at++;
-            continue;
-        }
-        if (IS_IN(unsafe, point))
-            buf_printf(out, "\\u{%x}", (unsigned)point);
-        else if (point == '\\')
-            buf_add_text(out, "\\\\");
-        else
-            buf_add(out, text.p + at, width);
-        at += width;
-    }
 }
 
 size_t term_columns(str text) {

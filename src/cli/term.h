@@ -1,4 +1,4 @@
-/* term.h - text and bars for people: what a terminal shows, how wide it is, what is safe on it. */
+/* term.h - text and bars for people: what a terminal shows and how wide it is. */
 #ifndef CLI_TERM_H
 #define CLI_TERM_H
 
@@ -12,11 +12,6 @@ typedef struct {
 
 /* How to write to `fd` when it is a terminal; 80 columns without colour when it is not. */
 term term_of(int fd);
-
-/* Appends untrusted text so that it cannot steer a terminal or hide: control characters, format
- * characters (directions, zero widths, tags) and bytes that are no UTF-8 come out as \u{1b} or
- * \x{ff}, a backslash as two. */
-void term_add_safe(buf *out, str text);
 
 /* Columns that valid UTF-8 text takes: wide East Asian characters and pictures two, combining marks
  * none. */

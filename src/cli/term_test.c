@@ -13,7 +13,7 @@
 
 static void shown_as(str in, const char *want) {
     buf out = {0};
-    term_add_safe(&out, in);
+    buf_add_safe(&out, in);
     assert_string_equal(out.p == NULL ? "" : out.p, want);
     buf_free(&out);
 }
