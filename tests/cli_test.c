@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -524,6 +525,7 @@ static void progress_shows_a_bar_and_a_signal_stops_between_chunks(void **state)
     assert_true(seen.p != NULL &&
                 strstr(seen.p, "\r\x1b[Kclef: ") != NULL); /* the bar is wiped first */
     assert_int_equal(count_files("stopped"), 0);
+    assert_int_equal(count_files("[.]clef"), 0);
     buf_free(&seen);
     close(master);
 }
@@ -560,6 +562,50 @@ static void an_interrupt_while_reading_ends_with_130(void **state) {
     close(err[0]);
 }
 
+/* Waits until the process has its handlers and sleeps in a call of the system. */
+static void wait_asleep(pid_t pid) {
+    char path[64], text[2048];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    for (int asleep = 0; asleep < 5;) {
+        const int fd = open(path, O_RDONLY | O_CLOEXEC);
+        assert_true(fd >= 0);
+        const ssize_t n = read(fd, text, sizeof text - 1);
+        assert_true(n > 0);
+        text[n] = '\0';
+        close(fd);
+        const char *caught = strstr(text, "SigCgt:");
+        assert_non_null(caught);
+        const bool handled = (strtoull(caught + 7, NULL, 16) & 1u << (SIGINT - 1)) != 0;
+        asleep = handled && strstr(text, "State:\tS") != NULL ? asleep + 1 : 0;
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+}
+
+static void an_interrupt_ends_the_wait_for_a_pipe_to_open(void **state) {
+    (void)state;
+    unlink(SCRATCH "pipe");
+    assert_int_equal(mkfifo(SCRATCH "pipe", 0600), 0);
+    write_file(SCRATCH "request.json", str_of(good));
+    static const char *const commands[][8] = {
+        {PROGRAM, "ask", TOY, "--request", SCRATCH "pipe", NULL},
+        {PROGRAM, "encode", TOY, "--request", SCRATCH "request.json", "--out", SCRATCH "pipe",
+         NULL}};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        const int none = open("/dev/null", O_RDWR | O_CLOEXEC);
+        const int err = open(SCRATCH "err", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        const pid_t pid = start(none, none, err, commands[i]);
+        wait_asleep(pid);
+        kill(pid, SIGINT);
+        assert_int_equal(wait_status(pid), 130);
+        close(none);
+        close(err);
+        buf text = read_file(SCRATCH "err");
+        assert_string_equal(text.p, "clef: stopped by an interrupt\n");
+        buf_free(&text);
+    }
+    unlink(SCRATCH "pipe");
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static void out_replaces_a_file_whole_and_keeps_its_mode(void **state) {
@@ -576,9 +622,25 @@ static void out_replaces_a_file_whole_and_keeps_its_mode(void **state) {
     assert_int_equal(stat(SCRATCH "old", &st), 0);
     assert_int_equal(st.st_mode & 0777, 0640);
     assert_int_equal(count_files("old"), 1);
+    assert_int_equal(count_files("[.]clef"), 0);
     buf_free(&now);
     done(&a);
     done(&b);
+}
+
+static void out_may_have_the_longest_name_there_is(void **state) {
+    (void)state;
+    char path[sizeof SCRATCH + 255] = SCRATCH;
+    memset(path + sizeof SCRATCH - 1, 'n', 255);
+    unlink(path);
+    result r = run(str_of(good), "encode", TOY, "--out", path, NULL);
+    all_well(&r);
+    buf now = read_file(path);
+    assert_memory_equal(now.p, "{\"ids\"", 6);
+    assert_int_equal(count_files("[.]clef"), 0);
+    buf_free(&now);
+    done(&r);
+    unlink(path);
 }
 
 static void out_follows_a_link_to_its_file(void **state) {
@@ -606,6 +668,7 @@ static void a_failure_leaves_the_old_file_alone(void **state) {
     assert_string_equal(now.p, "old");
     buf_free(&now);
     assert_int_equal(count_files("kept"), 1);
+    assert_int_equal(count_files("[.]clef"), 0);
 }
 
 static void an_impossible_out_is_refused(void **state) {
@@ -639,6 +702,32 @@ static void a_full_disk_is_noticed(void **state) {
     buf text = read_file(SCRATCH "err");
     assert_non_null(strstr(text.p, "clef: standard output: No space left on device\n"));
     buf_free(&text);
+}
+
+static void a_limit_of_file_sizes_is_an_error_and_no_signal(void **state) {
+    (void)state;
+    write_file(SCRATCH "request.json", str_of(good));
+    unlink(SCRATCH "limited");
+    const int in = open(SCRATCH "request.json", O_RDONLY | O_CLOEXEC);
+    int err[2];
+    assert_int_equal(pipe(err), 0);
+    struct rlimit before, now;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    now = before;
+    now.rlim_cur = 16;
+    const char *const words[] = {PROGRAM, "encode", TOY, "--out", SCRATCH "limited", NULL};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
+    const pid_t pid = start(in, err[1], err[1], words);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(wait_status(pid), 2);
+    char line[200] = "";
+    assert_true(read(err[0], line, sizeof line - 1) > 0);
+    assert_string_equal(line, "clef: " SCRATCH "limited: File too large\n");
+    assert_int_equal(count_files("limited"), 0);
+    assert_int_equal(count_files("[.]clef"), 0);
+    close(in);
+    close(err[0]);
+    close(err[1]);
 }
 
 static void a_closed_pipe_is_an_error_and_no_signal(void **state) {
@@ -911,11 +1000,14 @@ int main(void) {
         cmocka_unit_test(progress_shows_a_bar_and_a_signal_stops_between_chunks),
         cmocka_unit_test(progress_is_silent_when_standard_error_is_no_terminal),
         cmocka_unit_test(an_interrupt_while_reading_ends_with_130),
+        cmocka_unit_test(an_interrupt_ends_the_wait_for_a_pipe_to_open),
         cmocka_unit_test(out_replaces_a_file_whole_and_keeps_its_mode),
+        cmocka_unit_test(out_may_have_the_longest_name_there_is),
         cmocka_unit_test(out_follows_a_link_to_its_file),
         cmocka_unit_test(a_failure_leaves_the_old_file_alone),
         cmocka_unit_test(an_impossible_out_is_refused),
         cmocka_unit_test(a_full_disk_is_noticed),
+        cmocka_unit_test(a_limit_of_file_sizes_is_an_error_and_no_signal),
         cmocka_unit_test(a_closed_pipe_is_an_error_and_no_signal),
         cmocka_unit_test(closed_standard_descriptors_are_errors),
         cmocka_unit_test(a_request_beyond_64_mib_is_refused),

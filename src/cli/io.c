@@ -23,6 +23,15 @@ void io_guard_standard(void) {
     }
 }
 
+/* Opens a file; a pipe blocks until its other end is open too, and a signal ends the wait. */
+static clef_status open_file(int *fd, const char *path, int flags, clef_error *err) {
+    while ((*fd = open(path, flags | O_CLOEXEC)) < 0) {
+        if (errno != EINTR) return clef_fail(err, CLEF_ERR_IO, "%s: %s", path, strerror(errno));
+        TRY(stop_status(err));
+    }
+    return CLEF_OK;
+}
+
 static clef_status read_all(buf *out, int fd, const char *name, clef_error *err) {
     const size_t block_bytes = 1 << 16;
     char *block = malloc(block_bytes);
@@ -51,8 +60,8 @@ clef_status io_read_request(buf *out, const char *path, clef_error *err) {
             fputs("clef: reading the request from the terminal; Ctrl-D ends it\n", stderr);
         return read_all(out, STDIN_FILENO, "standard input", err);
     }
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return clef_fail(err, CLEF_ERR_IO, "%s: %s", path, strerror(errno));
+    int fd = -1;
+    TRY(open_file(&fd, path, O_RDONLY, err));
     const clef_status s = read_all(out, fd, path, err);
     close(fd);
     return s;
@@ -129,8 +138,12 @@ static clef_status fill(int fd, const char *name, str text, mode_t mode, clef_er
 }
 
 static clef_status replace(const place *at, const char *path, str text, clef_error *err) {
+    /* Beside the target, so that a rename is enough; with a name of its own, because the target's
+     * may be as long as the file system allows. */
+    const char *slash = strrchr(at->target, '/');
     buf temporary = {0};
-    buf_printf(&temporary, "%s.XXXXXX", at->target);
+    if (slash != NULL) buf_add(&temporary, at->target, (size_t)(slash + 1 - at->target));
+    buf_add_text(&temporary, ".clef.XXXXXX");
     clef_status s = buf_status(&temporary, err);
     if (s == CLEF_OK) {
         const int fd = mkstemp(temporary.p);
@@ -148,8 +161,8 @@ static clef_status replace(const place *at, const char *path, str text, clef_err
 }
 
 static clef_status write_special(const char *path, str text, clef_error *err) {
-    const int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0) return clef_fail(err, CLEF_ERR_IO, "%s: %s", path, strerror(errno));
+    int fd = -1;
+    TRY(open_file(&fd, path, O_WRONLY, err));
     clef_status s = write_all(fd, path, text, err);
     if (close(fd) != 0 && s == CLEF_OK)
         s = clef_fail(err, CLEF_ERR_IO, "%s: %s", path, strerror(errno));

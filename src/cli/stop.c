@@ -21,6 +21,7 @@ void stop_watch(void) {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigemptyset(&ignore.sa_mask);
     sigaction(SIGPIPE, &ignore, NULL);
+    sigaction(SIGXFSZ, &ignore, NULL); /* a file size limit is an error of write like a full disk */
 }
 
 int stop_signal(void) {
