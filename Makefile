@@ -37,7 +37,7 @@ CLI_SRC := $(filter-out %_test.c,$(wildcard src/cli/*.c))
 TEST_SRC := $(wildcard src/*/*_test.c tests/*_test.c)
 FUZZ_SRC := $(wildcard fuzz/*_fuzz.c)
 TOOL_SRC := $(wildcard tools/*.c)
-SCRIPTS := $(wildcard tools/*/parity*.mk)
+PARITY_MK := $(wildcard tools/*/parity*.mk)
 
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 CLI_OBJ := $(CLI_SRC:%.c=$(B)/%.o)
@@ -197,9 +197,15 @@ $(B)/headers/%.ok: % $(HEADERS)
 
 # ---- long comparisons, measuring, showing ----------------------------------------------------
 
-.PHONY: parity bench demo
+# Each comparison brings its own target in a parity.mk; the reference's libraries live in a virtual
+# environment that takes some gigabytes.
+.PHONY: parity parity-setup bench demo
 parity:
--include $(SCRIPTS)
+include $(PARITY_MK)
+parity-json parity-tokenizer: | parity-setup
+parity-setup:
+	@tools/setup.sh parity
+	@test -x build/oracle-venv/bin/python || tools/oracle/setup.sh
 
 bench: all
 	@test -n "$(MODEL)" || { echo "make bench MODEL=DIR: a checkpoint to measure"; exit 2; }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what a make target needs and this machine lacks.
 #
-# Usage: tools/setup.sh demo|test|check
+# Usage: tools/setup.sh demo|test|check|parity
 #
 # Each need is probed by using it (a header that compiles, a command that is found), so nothing is
 # asked of a machine that has it in another way. Missing Debian packages are named first, then
@@ -11,9 +11,9 @@ set -eu
 
 stage=${1:-}
 case $stage in
-demo | test | check) ;;
+demo | test | check | parity) ;;
 *)
-    echo "usage: tools/setup.sh demo|test|check" >&2
+    echo "usage: tools/setup.sh demo|test|check|parity" >&2
     exit 2
     ;;
 esac
@@ -52,6 +52,9 @@ int main(void) { return 0; }' -lcmocka
     need python3 in_path python3
     need python3-pip python3 -m pip --version
     need ca-certificates test -s /etc/ssl/certs/ca-certificates.crt
+fi
+if [ "$stage" = parity ]; then
+    need python3-venv python3 -c 'import ensurepip, venv'
 fi
 if [ "$stage" = check ]; then
     need clang in_path clang
