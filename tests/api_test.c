@@ -1,5 +1,6 @@
 /* api_test.c - what clef.h promises, seen from outside: answers, batches, threads, cancelling,
- * faults of the weights, memory that runs out. Only the public header is used. */
+ * faults of the weights. Only the public header is used; api_oom_test.c has memory that runs out.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -360,10 +361,9 @@ static void a_tokenizer_alone_encodes_and_does_not_answer(void **state) {
 
 /* ---- faults in the weights ---- */
 
-/* Copies the toy to a new folder and lets the file `name` be changed there. */
-static void copy_file(const char *dir, const char *name) {
+static void copy_file(const char *from_dir, const char *dir, const char *name) {
     char from[256], to[256];
-    snprintf(from, sizeof from, "%s/%s", toy, name);
+    snprintf(from, sizeof from, "%s/%s", from_dir, name);
     snprintf(to, sizeof to, "%s/%s", dir, name);
     FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
     assert_true(in != NULL && out != NULL);
@@ -378,9 +378,24 @@ static const char *const files[] = {"config.json", "model.safetensors", "joint_h
                                     "joint_head_config.json", "tokenizer.json"};
 enum { N_FILES = sizeof files / sizeof files[0] };
 
+/* Copies the toy to a new folder whose files may be changed. */
 static void make_copy(char *dir) {
     assert_non_null(mkdtemp(dir));
-    for (int i = 0; i < N_FILES; i++) copy_file(dir, files[i]);
+    for (int i = 0; i < N_FILES; i++) copy_file(toy, dir, files[i]);
+}
+
+/* Overwrites the first `was` of a text file with `now`, which is as long. */
+static void replace_in(const char *dir, const char *name, const char *was, const char *now) {
+    char path[256], text[16384];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "r+b");
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    const char *at = strstr(text, was);
+    assert_non_null(at);
+    assert_int_equal(fseek(f, at - text, SEEK_SET), 0);
+    assert_int_equal(fwrite(now, 1, strlen(now), f), strlen(was));
+    assert_int_equal(fclose(f), 0);
 }
 
 static void remove_copy(const char *dir) {
@@ -418,19 +433,10 @@ static void weights_that_hold_nan_never_leave_as_json(void **state) {
 /* Without max_length a record may have 16,384 tokens, but not more than the model has positions. */
 static void the_models_positions_bound_the_default_length(void **state) {
     (void)state;
-    static const char was[] = "\"max_position_embeddings\": 262144",
-                      now[] = "\"max_position_embeddings\":    300";
-    char dir[] = "/tmp/clef-api-XXXXXX", path[256], text[8192];
+    char dir[] = "/tmp/clef-api-XXXXXX";
     make_copy(dir);
-    snprintf(path, sizeof path, "%s/config.json", dir);
-    FILE *f = fopen(path, "r+b");
-    assert_non_null(f);
-    text[fread(text, 1, sizeof text - 1, f)] = '\0';
-    const char *at = strstr(text, was);
-    assert_non_null(at);
-    assert_int_equal(fseek(f, at - text, SEEK_SET), 0);
-    assert_int_equal(fwrite(now, 1, sizeof now - 1, f), sizeof was - 1);
-    fclose(f);
+    replace_in(dir, "config.json", "\"max_position_embeddings\": 262144",
+               "\"max_position_embeddings\":    300");
     clef_engine *e = NULL;
     clef_error err = {0};
     const clef_options options = {.model = dir};
@@ -470,6 +476,49 @@ static void info_tells_every_fault_of_a_folder(void **state) {
     remove_copy(dir);
 }
 
+/* The index's total_size is a hint that some writers get wrong. */
+static void info_tells_what_is_odd_but_harmless(void **state) {
+    (void)state;
+    static const char *const sharded[] = {
+        "model.safetensors.index.json", "model-00001-of-00003.safetensors",
+        "model-00002-of-00003.safetensors", "model-00003-of-00003.safetensors"};
+    static const char from[] = TESTDATA "toy-r3-sharded";
+    char dir[] = "/tmp/clef-api-XXXXXX", path[256];
+    assert_non_null(mkdtemp(dir));
+    for (int i = 0; i < N_FILES; i++)
+        if (strcmp(files[i], "model.safetensors") != 0) copy_file(from, dir, files[i]);
+    for (int i = 0; i < 4; i++) copy_file(from, dir, sharded[i]);
+    replace_in(dir, sharded[0], "\"total_size\": 692952", "\"total_size\": 692953");
+    char *text = NULL;
+    int loads = 0;
+    const clef_options options = {.model = dir};
+    assert_int_equal(clef_info(&options, 0, &text, &loads, NULL), CLEF_OK);
+    assert_int_equal(loads, 1);
+    assert_non_null(strstr(text, "metadata.total_size is 692953"));
+    clef_text_free(text);
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, sharded[i]);
+        unlink(path);
+    }
+    remove_copy(dir);
+}
+
+static void info_prints_no_byte_of_a_path_that_is_no_text(void **state) {
+    (void)state;
+    char dir[] = "/tmp/clef-api-\xff\x1b-XXXXXX";
+    make_copy(dir);
+    for (int json = 0; json < 2; json++) {
+        char *text = NULL;
+        const clef_options options = {.model = dir};
+        assert_int_equal(clef_info(&options, json, &text, NULL, NULL), CLEF_OK);
+        assert_null(strchr(text, '\xff'));
+        assert_null(strchr(text, '\x1b'));
+        assert_non_null(strstr(text, "xff"));
+        clef_text_free(text);
+    }
+    remove_copy(dir);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_lists_its_options_in_scoring_order),
@@ -489,6 +538,8 @@ int main(void) {
         cmocka_unit_test(weights_that_hold_nan_never_leave_as_json),
         cmocka_unit_test(the_models_positions_bound_the_default_length),
         cmocka_unit_test(info_tells_every_fault_of_a_folder),
+        cmocka_unit_test(info_tells_what_is_odd_but_harmless),
+        cmocka_unit_test(info_prints_no_byte_of_a_path_that_is_no_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  *
  * Each part is looked at by itself, so that one missing file does not hide the next fault. Facts
  * are gathered once, as a list of names and values, and printed as text or as JSON. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -16,6 +17,7 @@ typedef struct {
     buf json, text; /* both are written as facts come */
     buf problem_json, problem_text;
     unsigned n_facts, n_problems;
+    bool out_of_memory; /* which is no fault of the folder: no report then */
 } report;
 
 /* ---- the two forms of a fact ---- */
@@ -36,14 +38,14 @@ static void add_text(report *r, const char *name, const char *label, const char 
 }
 
 static void add_number(report *r, const char *name, const char *label, uint64_t value) {
-    buf digits = {0};
-    buf_printf(&digits, "%llu", (unsigned long long)value);
-    add_fact(r, name, label, FACT_NUMBER, (str){digits.p, digits.n});
-    buf_free(&digits);
+    char digits[24];
+    const int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)value);
+    add_fact(r, name, label, FACT_NUMBER, (str){digits, (size_t)n});
 }
 
 static void add_problem(void *context, const clef_error *problem) {
     report *r = context;
+    if (problem->status == CLEF_ERR_MEMORY) r->out_of_memory = true;
     if (r->n_problems++ > 0) buf_add_text(&r->problem_json, ", ");
     pyjson_string(&r->problem_json, str_of(problem->text));
     buf_printf(&r->problem_text, "  - %s\n", problem->text);
@@ -84,8 +86,15 @@ static void describe_tensors(report *r, const safetensors *st, const char *name,
     buf_printf(&line, "%u tensors, %zu bytes:", safetensors_count(st), safetensors_bytes(st));
     for (int t = 0; t < DTYPE_COUNT; t++)
         if (of_type[t] > 0) buf_printf(&line, " %u %s", of_type[t], dtype_name((dtype)t));
+    if (line.failed) r->out_of_memory = true;
     add_text(r, name, label, line.p == NULL ? "" : line.p);
     buf_free(&line);
+}
+
+static void describe_backbone(report *r, const safetensors *st) {
+    describe_tensors(r, st, "weights", "weights");
+    const char *note = safetensors_note(st);
+    if (note != NULL) add_text(r, "weights_note", "  note", note);
 }
 
 static void describe_tokenizer(report *r, const tokenizer *t, const config *cfg) {
@@ -112,7 +121,7 @@ static void describe_weights(report *r, const char *dir, const config *cfg) {
     safetensors *backbone = NULL, *head = NULL;
     char *head_path = NULL;
     if (safetensors_open_model(&backbone, dir, &err) == CLEF_OK)
-        describe_tensors(r, backbone, "weights", "weights");
+        describe_backbone(r, backbone);
     else
         add_problem(r, &err);
     if (hub_file(&head_path, dir, "joint_head.safetensors", &err) == CLEF_OK &&
@@ -130,7 +139,9 @@ static void describe(report *r, const char *dir, const clef_options *options) {
     clef_error err = {0};
     arena mem = {0};
     config cfg;
-    add_text(r, "folder", "folder", dir);
+    clef_error shown; /* a path may hold any byte: this makes it safe to print */
+    clef_fail(&shown, CLEF_OK, "%s", dir);
+    add_text(r, "folder", "folder", shown.text);
     const bool have_config = config_load(&cfg, dir, &mem, &err) == CLEF_OK;
     if (have_config)
         describe_config(r, &cfg);
@@ -177,8 +188,8 @@ clef_status clef_info(const clef_options *options, int as_json, char **text, int
     describe(&r, e->dir, options);
     clef_close(e);
     buf out = {0};
-    const bool complete =
-        !r.json.failed && !r.text.failed && !r.problem_json.failed && !r.problem_text.failed;
+    const bool complete = !r.out_of_memory && !r.json.failed && !r.text.failed &&
+                          !r.problem_json.failed && !r.problem_text.failed;
     if (complete) print(&out, &r, as_json != 0);
     const bool whole = complete && !out.failed;
     if (whole) {
