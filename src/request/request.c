@@ -21,7 +21,6 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/utf8.h"
 
@@ -192,25 +191,16 @@ static clef_status read_noul(option *options, uint32_t *asked, const str id, con
     return CLEF_OK;
 }
 
-typedef struct {
-    const json *member;
-    uint32_t place; /* in the request */
-} named_choice;
-
-static int by_name(const void *a, const void *b) {
-    const named_choice *x = a, *y = b;
-    return str_compare(x->member->name, y->member->name);
-}
-
 static clef_status read_choice(option *options, uint32_t *asked, const json *criteria, arena *mem,
                                clef_error *err) {
-    named_choice *sorted = arena_alloc(mem, criteria->n, sizeof *sorted);
+    const uint32_t n = criteria->n;
+    json_place *sorted = arena_alloc(mem, n, 2 * sizeof *sorted); /* the upper half is scratch */
     if (sorted == NULL) return clef_fail_memory(err);
-    uint32_t n = 0;
-    for (const json *m = criteria->first; m != NULL; m = m->next, n++)
-        sorted[n] = (named_choice){.member = m, .place = n};
-    qsort(sorted, n, sizeof *sorted, by_name);
-    for (uint32_t i = 0; i < n; i++) {
+    uint32_t i = 0;
+    for (const json *m = criteria->first; m != NULL; m = m->next, i++)
+        sorted[i] = (json_place){m, i};
+    json_sort(sorted, sorted + n, n);
+    for (i = 0; i < n; i++) {
         const json *m = sorted[i].member;
         options[i] = (option){.id = m->name, .description = m};
         asked[sorted[i].place] = i;
