@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "checkpoint/model_json.h"
+#include "compute/compute.h"
 
 enum { MAX_FILE_BYTES = 1 << 20, MAX_LAYERS = 1024 };
 #define HEAD_CONFIG "joint_head_config.json"
@@ -150,14 +151,14 @@ static clef_status read_sections(config *c, const section *places, clef_error *e
         uint32_t n = 0;
         for (const json *e = v->first; v->kind == JSON_ARRAY && e != NULL && n <= 3; e = e->next) {
             uint64_t size;
-            if (n < 3 && json_u64(&size, e, CONFIG_MAX_HEAD_DIM))
+            if (n < 3 && json_u64(&size, e, MAX_HEAD_DIM))
                 c->rope_sections[n++] = (uint32_t)size;
             else
                 n = 4;
         }
         if (n != 3)
             return clef_fail(err, CLEF_ERR_FORMAT, MEMBER_AT "wanted three integers of 0 to %d",
-                             MEMBER_ARG(at, "mrope_section"), CONFIG_MAX_HEAD_DIM);
+                             MEMBER_ARG(at, "mrope_section"), MAX_HEAD_DIM);
     }
     const uint32_t *s = c->rope_sections;
     /* Plane p takes every third frequency from p on; its last one has to exist. */
@@ -274,12 +275,12 @@ static clef_status read_backbone(config *c, const char *path, const json *root, 
         {&c->max_positions, "max_position_embeddings", 1 << 24, 262144},
         {&c->n_heads, "num_attention_heads", max_heads, 0},
         {&c->n_kv_heads, "num_key_value_heads", max_heads, 0},
-        {&c->head_dim, "head_dim", CONFIG_MAX_HEAD_DIM, 256},
+        {&c->head_dim, "head_dim", MAX_HEAD_DIM, 256},
         {&c->n_key_heads, "linear_num_key_heads", max_heads, 0},
         {&c->n_value_heads, "linear_num_value_heads", max_heads, 0},
-        {&c->key_dim, "linear_key_head_dim", CONFIG_MAX_HEAD_DIM, 128},
-        {&c->value_dim, "linear_value_head_dim", CONFIG_MAX_HEAD_DIM, 128},
-        {&c->conv_kernel, "linear_conv_kernel_dim", 64, 4},
+        {&c->key_dim, "linear_key_head_dim", MAX_HEAD_DIM, 128},
+        {&c->value_dim, "linear_value_head_dim", MAX_HEAD_DIM, 128},
+        {&c->conv_kernel, "linear_conv_kernel_dim", MAX_CONV_KERNEL, 4},
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         TRY(read_size(sizes[i].out, &text, sizes[i].name, sizes[i].max, sizes[i].fallback, err));
@@ -332,9 +333,9 @@ static clef_status read_head(config *c, const char *path, const json *root, clef
             "to another backbone",
             path, hidden, c->hidden);
     TRY(require_divides(&at, "heads", c->head_heads, "width", c->head_width, err));
-    if (c->head_width / c->head_heads > CONFIG_MAX_HEAD_DIM)
+    if (c->head_width / c->head_heads > MAX_HEAD_DIM)
         return clef_fail(err, CLEF_ERR_FORMAT, "%s: heads of %u values, the limit is %d", path,
-                         c->head_width / c->head_heads, CONFIG_MAX_HEAD_DIM);
+                         c->head_width / c->head_heads, MAX_HEAD_DIM);
     return CLEF_OK;
 }
 

@@ -6,9 +6,6 @@
 #include "base/arena.h"
 #include "base/status.h"
 
-/* Kernels keep one head on the stack; larger sizes are refused at load. */
-enum { CONFIG_MAX_HEAD_DIM = 512 };
-
 typedef struct {
     uint32_t hidden, intermediate, n_layers, vocab;
     bool tied;        /* lexical rows come from the embedding table */

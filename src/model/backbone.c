@@ -12,6 +12,7 @@
  * the reference (checkpoint/bind). */
 #include "model/backbone.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -203,6 +204,8 @@ void backbone_chunk(const model *m, workspace *ws, const segment *segments, uint
     const matrix *embed = &m->w->embed;
     compute_enter(m->c, CLEF_PART_OTHER);
     uint32_t n = 0;
+    for (uint32_t i = 0; i < n_segments; i++)
+        assert(segments[i].n_rows <= segments[i].seq->capacity - segments[i].seq->n_done);
     for (uint32_t i = 0; i < n_segments; i++)
         for (uint32_t r = 0; r < segments[i].n_rows; r++, n++)
             tensor_to_float(ws->x + (size_t)n * cfg->hidden, embed->type, embed->data,

@@ -9,7 +9,7 @@
  * the bits do not depend on where. */
 typedef struct {
     uint32_t n_done;   /* tokens already computed */
-    uint32_t capacity; /* tokens there is room for */
+    uint32_t capacity; /* tokens there is room for; asserted */
     float **keys,
         **values;    /* per layer: [capacity, n_kv_heads * head_dim]; NULL for delta layers */
     float **history; /* per layer: [conv_kernel - 1, channels]; NULL for attention layers */
