@@ -1,9 +1,10 @@
 /* body_math.h - exp, sigmoid, SiLU, erf and GELU over lanes: the one definition of each. The kernel
  * tables include it over eight lanes, fmath.c over one, so all of them give the same bits.
  *
- * The polynomials are minimax fits printed by tools/fmath_coefficients.py; the measured errors
- * stand in fmath.c. A NaN goes in and comes out as a NaN: the bounds below are written with the
- * constant first because f8_min and f8_max give their second operand when either is a NaN. */
+ * The polynomials are minimax fits printed by tools/fmath_coefficients.py; fmath_test.c and
+ * tools/mathcheck.c hold their errors. A NaN goes in and comes out as a NaN: the bounds below are
+ * written with the constant first because f8_min and f8_max give their second operand when either
+ * is a NaN. */
 #ifndef COMPUTE_BODY_MATH_H
 #define COMPUTE_BODY_MATH_H
 
