@@ -663,7 +663,7 @@ static void a_failure_leaves_the_old_file_alone(void **state) {
     (void)state;
     write_file(SCRATCH "kept", STR("old"));
     result r = run(STR("{"), "ask", TOY, "--out", SCRATCH "kept", NULL);
-    failed(&r, 2, "");
+    failed(&r, 2, "request: byte 1: ");
     buf now = read_file(SCRATCH "kept");
     assert_string_equal(now.p, "old");
     buf_free(&now);
@@ -791,22 +791,23 @@ static void a_bad_request_gives_one_line_and_status_2(void **state) {
         str in;
         const char *words;
     } cases[] = {
-        {STR("{:"), ""},
-        {STR(""), ""},
-        {STR("[]"), ""},
-        {STR("\"x\""), ""},
-        {STR("{\"questions\":\"a\"}"), ""},
-        {STR("{\"model\":123,\"state\":1" QUESTIONS), "model"},
-        {STR("{\"model\":\"m\",\"state\":1,\"questions\":{\"q\":{\"type\":7}}}"), "q"},
-        {STR("{\"model\":\"m\",\"state\":1,\"questions\":{\"\":{\"type\":\"noul\"}}}"), ""},
-        {STR("{\"model\":\"m\"" QUESTIONS), "state"},
-        {STR("{\"model\":\"m\",\"state\":\"\\ud800\"" QUESTIONS), ""},
-        {STR("{\"model\":\"m\",\"state\":\"\xff\xfe\"" QUESTIONS), ""},
-        {STR("{\"model\":\"m\",\"state\":\"\xc0\x80\"" QUESTIONS), ""},
-        {STR("{\"model\":\"m\",\"state\":\"\xf0\x9f\x98"), ""},
-        {STR("{\"model\":\"m\",\"state\":\"\xc4\xe3\xba\xc3\"" QUESTIONS), ""},
-        {STR("{\"model\":\"m\",\"state\":1" QUESTIONS "x"), ""},
-        {STR("{\"model\":\"m\",\"state\":1" QUESTIONS "\0"), ""},
+        {STR("{:"), "byte 1: "},
+        {STR(""), "byte 0: "},
+        {STR("[]"), "must be an object"},
+        {STR("\"x\""), "must be an object"},
+        {STR("{\"questions\":\"a\"}"), "model and state are required"},
+        {STR("{\"model\":123,\"state\":1" QUESTIONS), "found a number"},
+        {STR("{\"model\":\"m\",\"state\":1,\"questions\":{\"q\":{\"type\":7}}}"),
+         "questions.q.type: "},
+        {STR("{\"model\":\"m\",\"state\":1,\"questions\":{\"\":{\"type\":\"noul\"}}}"), "empty id"},
+        {STR("{\"model\":\"m\"" QUESTIONS), "state: "},
+        {STR("{\"model\":\"m\",\"state\":\"\\ud800\"" QUESTIONS), "lone surrogate"},
+        {STR("{\"model\":\"m\",\"state\":\"\xff\xfe\"" QUESTIONS), "byte 22: 0xff"},
+        {STR("{\"model\":\"m\",\"state\":\"\xc0\x80\"" QUESTIONS), "byte 22: 0xc0"},
+        {STR("{\"model\":\"m\",\"state\":\"\xf0\x9f\x98"), "byte 22: 0xf0"},
+        {STR("{\"model\":\"m\",\"state\":\"\xc4\xe3\xba\xc3\"" QUESTIONS), "byte 22: 0xc4"},
+        {STR("{\"model\":\"m\",\"state\":1" QUESTIONS "x"), "found 'x', wanted the end"},
+        {STR("{\"model\":\"m\",\"state\":1" QUESTIONS "\0"), "found U+0000, wanted the end"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         result r = run(cases[i].in, "ask", TOY, NULL);
@@ -825,7 +826,7 @@ static void deep_nesting_is_refused_not_a_crash(void **state) {
     for (int i = 0; i < 100000; i++) buf_add_char(&body, ']');
     buf_add_text(&body, ",\"questions\":{\"q\":{\"type\":\"noul\"}}}");
     result r = run((str){body.p, body.n}, "ask", TOY, NULL);
-    failed(&r, 2, "");
+    failed(&r, 2, "nested deeper than 512 levels");
     buf_free(&body);
 }
 
