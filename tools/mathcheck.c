@@ -1,6 +1,6 @@
 /* mathcheck.c - the largest error of each function of fmath.h over every float there is, in units
- * of the last place of the true value; the truth is libm's double. The figures stand in fmath.c.
- * Takes some minutes a function.
+ * of the last place of the true value; the truth is libm's double. fmath_test.c
+ * holds a sample of floats to bounds. Takes some minutes a function.
  *
  * gelu is counted in units of the last place of x: below zero its other factor cancels, in the
  * reference too, and loses digits of the result but none of x. Usage: mathcheck [name...] */

@@ -1,7 +1,8 @@
-/* fmath.h - exp, sigmoid, softplus, erf, sine and cosine as fixed sequences of IEEE
+/* fmath.h - exp, sigmoid, SiLU, softplus, erf, GELU, sine and cosine as fixed sequences of IEEE
  * operations: the same bits on every machine and in every kernel table, within 2 ulp of the true
- * value. libm's own results differ between versions and machines. What the kernel tables need too
- * is written once, in body_math.h; the tests compare them bit for bit. */
+ * value; GELU within 2 ulp of x, because 1 + erf cancels below zero, in the reference too. libm's
+ * own results differ between versions and machines. What the kernel tables need too is written
+ * once, in body_math.h; the tests compare them bit for bit. */
 #ifndef COMPUTE_FMATH_H
 #define COMPUTE_FMATH_H
 
