@@ -5,8 +5,9 @@
  * max(compute floor, weight-read floor). Processor time is what a machine shared with other work
  * still tells: by the clock the figures then say how much of it one was given. Each try measures
  * the ceiling right before the linear, because the clock rate drifts; medians of the tries' ratios
- * are printed. The weights of consecutive calls differ, as they do in a network: 256 MiB of them,
- * so none is in a cache when its turn comes.
+ * are printed. The weights of consecutive calls differ, as they do in a network: 128 Mi of them, so
+ * none is in a cache when its turn comes. Each try measures BF16 weights and then int8 ones, and
+ * the last column is the ratio of their processor times.
  *
  * Usage: linearbench [threads [rows [kernels]]]; without them 1 and 2 threads and five numbers of
  * rows with the best table. */
@@ -42,6 +43,7 @@ static double median(double *values) {
 typedef struct {
     float *x, *panel, *out;
     uint16_t *weights;
+    unsigned char *codes;
 } buffers;
 
 /* Seconds of processor time of all threads of this process. */
@@ -65,33 +67,64 @@ static double ceiling(const kernel_table *kernels) {
     return best;
 }
 
+/* A copy of the weights. int8 codes fill the first half of their memory, the scales follow. */
+static matrix weight_copy(const buffers *b, dtype type, uint32_t n_out, uint32_t n_in,
+                          size_t copy) {
+    const size_t at = copy * n_out * n_in;
+    const char *codes = (const char *)b->codes;
+    matrix w = {.data = b->weights + at, .type = type, .n_out = n_out, .n_in = n_in};
+    if (type == DTYPE_I8) {
+        w.data = codes + at;
+        w.scales = codes + WEIGHT_BYTES / 2 + at / INT8_BLOCK * sizeof(uint16_t);
+    }
+    return w;
+}
+
+typedef struct {
+    double clock_rate[N_TRIES], share[N_TRIES], over[N_TRIES], busy[N_TRIES];
+} figures;
+
+static void measure_type(figures *f, int i, compute *c, const buffers *b, dtype type,
+                         const panel *x, uint32_t n_out, double peak, double gbps, size_t *copy) {
+    const size_t n_weights = (size_t)n_out * x->n_cols, n_copies = WEIGHT_BYTES / 2 / n_weights;
+    const double matrix_bytes =
+        (double)n_weights * (type == DTYPE_I8 ? 1.0 + 2.0 / INT8_BLOCK : 2.0);
+    const double flops = 2.0 * x->n_rows * (double)n_weights;
+    const size_t n_calls = 1 + (size_t)(5e9 / (flops + 200.0 * (double)n_weights));
+    const double begin = cpu_seconds(), busy_begin = busy_seconds();
+    for (size_t call = 0; call < n_calls; call++) {
+        const matrix w = weight_copy(b, type, n_out, x->n_cols, *copy);
+        *copy = (*copy + 1) % n_copies;
+        linear(c, b->out, n_out, x, &w, NULL, LINEAR_SET);
+    }
+    f->busy[i] = (busy_seconds() - busy_begin) / (double)n_calls;
+    f->clock_rate[i] = 1e-9 * flops * (double)n_calls / (cpu_seconds() - begin);
+    f->share[i] = 1e-9 * flops / f->busy[i] / peak;
+    const double compute_floor = 1e-9 * flops / peak, read_floor = 1e-9 * matrix_bytes / gbps;
+    f->over[i] = f->busy[i] / (compute_floor > read_floor ? compute_floor : read_floor);
+}
+
 static void measure(compute *c, const kernel_table *kernels, const buffers *b, uint32_t n_out,
                     uint32_t n_in, uint32_t n_rows, double gbps) {
-    const size_t matrix_bytes = (size_t)n_out * n_in * 2, n_copies = WEIGHT_BYTES / matrix_bytes;
+    static const dtype types[] = {DTYPE_BF16, DTYPE_I8};
     const panel x = panel_pack(c, b->panel, b->x, n_in, n_rows, n_in);
-    const double flops = 2.0 * n_rows * n_out * n_in;
-    const size_t n_calls = 1 + (size_t)(5e9 / (flops + 100.0 * (double)matrix_bytes));
-    double clock_rate[N_TRIES], share[N_TRIES], over[N_TRIES];
-    size_t copy = 0;
+    figures f[2];
+    double faster[N_TRIES];
+    size_t copy[2] = {0, 0};
     for (int i = 0; i < N_TRIES; i++) {
         const double peak = ceiling(kernels);
-        const double begin = cpu_seconds(), busy_begin = busy_seconds();
-        for (size_t call = 0; call < n_calls; call++) {
-            const matrix w = {b->weights + copy * ((size_t)n_out * n_in), DTYPE_BF16, n_out, n_in};
-            copy = (copy + 1) % n_copies;
-            linear(c, b->out, n_out, &x, &w, NULL, LINEAR_SET);
-        }
-        const double busy = (busy_seconds() - busy_begin) / (double)n_calls;
-        clock_rate[i] = 1e-9 * flops * (double)n_calls / (cpu_seconds() - begin);
-        share[i] = 1e-9 * flops / busy / peak;
-        const double compute_floor = 1e-9 * flops / peak,
-                     read_floor = 1e-9 * (double)matrix_bytes / gbps;
-        over[i] = busy / (compute_floor > read_floor ? compute_floor : read_floor);
+        for (int t = 0; t < 2; t++)
+            measure_type(&f[t], i, c, b, types[t], &x, n_out, peak, gbps, &copy[t]);
+        faster[i] = f[0].busy[i] / f[1].busy[i];
     }
-    printf("%u threads  [%5u x %5u]  %4u rows  %6.1f GFLOP/s  %5.1f %% of the ceiling  "
-           "%.2f x the floor\n",
-           compute_threads(c), n_out, n_in, n_rows, median(clock_rate), 100.0 * median(share),
-           median(over));
+    for (int t = 0; t < 2; t++) {
+        printf("%u threads  [%5u x %5u]  %4u rows  %-4s  %6.1f GFLOP/s  %5.1f %% of the ceiling  "
+               "%.2f x the floor",
+               compute_threads(c), n_out, n_in, n_rows, dtype_name(types[t]),
+               median(f[t].clock_rate), 100.0 * median(f[t].share), median(f[t].over));
+        if (types[t] == DTYPE_I8) printf("  %.2f x as fast as BF16", median(faster));
+        printf("\n");
+    }
     fflush(stdout);
 }
 
@@ -119,12 +152,15 @@ int main(int argc, char **argv) {
     const buffers b = {aligned_alloc(64, (size_t)MAX_ROWS * MAX_SIDE * 4),
                        aligned_alloc(64, (size_t)MAX_ROWS * MAX_SIDE * 4),
                        aligned_alloc(64, (size_t)MAX_ROWS * MAX_SIDE * 4),
-                       aligned_alloc(64, WEIGHT_BYTES)};
-    if (b.x == NULL || b.panel == NULL || b.out == NULL || b.weights == NULL) fail("out of memory");
+                       aligned_alloc(64, WEIGHT_BYTES), aligned_alloc(64, WEIGHT_BYTES)};
+    if (b.x == NULL || b.panel == NULL || b.out == NULL || b.weights == NULL || b.codes == NULL)
+        fail("out of memory");
     for (size_t i = 0; i < (size_t)MAX_ROWS * MAX_SIDE; i++)
         b.x[i] = (float)(i % 1009) / 1009.0f - 0.5f;
     for (size_t i = 0; i < WEIGHT_BYTES / 2; i++)
         b.weights[i] = bf16_from_float((float)(i % 997) / 997.0f - 0.5f);
+    for (size_t i = 0; i < WEIGHT_BYTES / 2; i++) b.codes[i] = (unsigned char)(i % 127);
+    for (size_t i = WEIGHT_BYTES / 2; i < WEIGHT_BYTES; i++) b.codes[i] = 0x11; /* 0.000516 */
 
     const unsigned threads_given = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
     const uint32_t rows_given = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
@@ -152,5 +188,6 @@ int main(int argc, char **argv) {
     free(b.panel);
     free(b.out);
     free(b.weights);
+    free(b.codes);
     return 0;
 }

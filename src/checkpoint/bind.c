@@ -418,8 +418,10 @@ static void bind_slot(void *context, const slot *s) {
         const uint32_t n_out = (uint32_t)t->shape[0] / n_parts;
         const char *data = t->data;
         for (uint32_t i = 0; i < n_parts; i++)
-            ((matrix *)at)[i] =
-                (matrix){data + t->bytes / n_parts * i, t->type, n_out, (uint32_t)t->shape[1]};
+            ((matrix *)at)[i] = (matrix){.data = data + t->bytes / n_parts * i,
+                                         .type = t->type,
+                                         .n_out = n_out,
+                                         .n_in = (uint32_t)t->shape[1]};
         return;
     }
     const float *v = widen(t, use, b->mem);

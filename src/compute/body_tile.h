@@ -106,13 +106,31 @@ static void tile_half(float *out, const float *x, const float *w, size_t w_out, 
     }
 }
 
-static void widen(float *out, dtype type, const void *data, size_t first, size_t n) {
+/* Exact: a code has 7 bits and a scale 11, and their product 18 of the 24 that f32 has. */
+static void widen_int8(float *out, const matrix *w, size_t first, size_t n) {
+    const char *codes = (const char *)w->data + first;
+    const char *scales = (const char *)w->scales + first / INT8_BLOCK * sizeof(uint16_t);
+    for (size_t done = 0; done < n; done += INT8_BLOCK) {
+        uint16_t half;
+        memcpy(&half, scales, sizeof half);
+        scales += sizeof half;
+        const f8 scale = f8_set1(f16_to_float(half));
+        for (size_t i = done; i < done + INT8_BLOCK; i += LANES)
+            f8_store(out + i, f8_mul(f8_load_i8(codes + i), scale));
+    }
+}
+
+static void widen(float *out, const matrix *w, size_t first, size_t n) {
+    if (w->type == DTYPE_I8) {
+        widen_int8(out, w, first, n);
+        return;
+    }
     size_t done = 0;
-    if (type == DTYPE_BF16) {
-        const char *p = (const char *)data + 2 * first;
+    if (w->type == DTYPE_BF16) {
+        const char *p = (const char *)w->data + 2 * first;
         for (; done + LANES <= n; done += LANES) f8_store(out + done, f8_load_bf16(p + 2 * done));
     }
-    if (done < n) tensor_to_float(out + done, type, data, first + done, n - done);
+    if (done < n) tensor_to_float(out + done, w->type, w->data, first + done, n - done);
 }
 
 static float peak(uint64_t n, double *flops) {

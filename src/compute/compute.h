@@ -52,9 +52,14 @@ clef_status compute_read_gbps(compute *c, double *out, clef_error *err);
 
 enum { LINEAR_BLOCK = 256 };
 
-/* A weight as the file stores it: row-major [n_out, n_in], BF16, F16 or F32, any alignment. */
+enum { INT8_BLOCK = 32 };
+
+/* A weight as the file stores it: row-major [n_out, n_in], BF16, F16 or F32, any alignment. Or I8
+ * codes with F16 scales [n_out, n_in / INT8_BLOCK], where n_in is a multiple of INT8_BLOCK: a
+ * weight is then code * scale of its block, which f32 holds exactly. */
 typedef struct {
     const void *data;
+    const void *scales; /* NULL unless the type is I8 */
     dtype type;
     uint32_t n_out, n_in;
 } matrix;

@@ -164,10 +164,34 @@ static void widening_gives_the_stored_values_at_any_address(void **state) {
             for (size_t n = 0; n < MAX_N - 3; n++)
                 for (size_t offset = 0; offset < 2; offset++) {
                     float got[MAX_N], want[MAX_N];
-                    t->widen(got, types[type], stored + offset, 3, n);
+                    const matrix w = {.data = stored + offset, .type = types[type]};
+                    t->widen(got, &w, 3, n);
                     tensor_to_float(want, types[type], stored + offset, 3, n);
                     assert_same_floats(got, want, n);
                 }
+    }
+}
+
+/* Every code with every scale that a bundle may hold, the subnormal ones included. */
+static void a_code_times_its_scale_is_exact(void **state) {
+    (void)state;
+    enum { N_CODES = 256, N_BLOCKS = N_CODES / INT8_BLOCK };
+    int8_t stored[N_CODES + 1];
+    for (int i = 0; i < N_CODES; i++) stored[i + 1] = (int8_t)(i == 0 ? 0 : i - 128);
+    EACH_TABLE(t) {
+        for (uint16_t bits = 1; bits < 0x7C00u; bits++) {
+            unsigned char scales[1 + 2 * N_BLOCKS]; /* at an odd address, as the codes */
+            for (int i = 0; i < N_BLOCKS; i++) memcpy(scales + 1 + 2 * i, &bits, sizeof bits);
+            const int exponent = bits >> 10;
+            const double scale =
+                exponent == 0 ? ldexp(bits, -24) : ldexp(1024 + (bits & 1023), exponent - 25);
+            const matrix w = {.data = stored + 1, .scales = scales + 1, .type = DTYPE_I8};
+            float got[N_CODES];
+            t->widen(got, &w, 0, N_CODES);
+            for (int i = 0; i < N_CODES; i++)
+                if ((double)got[i] != (double)stored[i + 1] * scale)
+                    fail_msg("code %d, scale %a: %a", stored[i + 1], scale, (double)got[i]);
+        }
     }
 }
 
@@ -244,6 +268,7 @@ int main(void) {
         cmocka_unit_test(tiles_have_the_bits_of_the_scalar_table),
         cmocka_unit_test(a_tile_is_one_chain_of_fused_steps_per_output),
         cmocka_unit_test(widening_gives_the_stored_values_at_any_address),
+        cmocka_unit_test(a_code_times_its_scale_is_exact),
         cmocka_unit_test(rows_of_every_length_have_the_bits_of_the_scalar_table),
         cmocka_unit_test(the_ceiling_counts_what_it_does),
         cmocka_unit_test(the_best_table_that_this_processor_runs_is_the_default),

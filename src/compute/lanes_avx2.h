@@ -65,5 +65,8 @@ static inline f8 f8_load_bf16(const void *p) {
     const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(p));
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
+static inline f8 f8_load_i8(const void *p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(p)));
+}
 
 #endif

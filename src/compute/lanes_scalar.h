@@ -107,6 +107,12 @@ static inline f8 f8_load_bf16(const void *p) {
     }
     return r;
 }
+/* Eight signed bytes. */
+static inline f8 f8_load_i8(const void *p) {
+    f8 r;
+    EACH_LANE r.v[i] = (float)((const int8_t *)p)[i];
+    return r;
+}
 #endif
 
 #undef EACH_LANE

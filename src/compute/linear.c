@@ -28,6 +28,7 @@ enum {
     MAX_ROWS = 512 /* rows of an item: 384 KiB of totals; a multiple of TILE_LANES */
 };
 _Static_assert(MAX_OUTS *(LINEAR_BLOCK + MAX_ROWS) <= WORKER_SCRATCH_FLOATS, "scratch too small");
+_Static_assert(LINEAR_BLOCK % INT8_BLOCK == 0, "blocks of codes would be cut");
 _Static_assert(HALF_OUTS % TILE_OUTS == 0 && MAX_OUTS % HALF_OUTS == 0, "tiles would be cut");
 
 static size_t min_size(size_t a, size_t b) {
@@ -174,7 +175,7 @@ static void linear_item(void *context, size_t item, unsigned worker) {
     for (size_t k0 = 0; k0 < n_in; k0 += LINEAR_BLOCK) {
         const size_t n_k = min_size(LINEAR_BLOCK, n_in - k0), k1 = k0 + n_k;
         for (size_t o = 0; o < n_out; o++)
-            kernels->widen(weights + o * n_k, j->w->type, j->w->data, (out0 + o) * n_in + k0, n_k);
+            kernels->widen(weights + o * n_k, j->w, (out0 + o) * n_in + k0, n_k);
         const soon next = {
             (const char *)j->w->data + (out0 * n_in + k1) * j->weight_bytes, k1 < n_in ? n_out : 0,
             min_size(LINEAR_BLOCK, n_in - k1) * j->weight_bytes, n_in * j->weight_bytes, 0};

@@ -35,6 +35,8 @@ static void fill_weights(unsigned char *data, dtype type, size_t n, uint32_t see
         } else if (type == DTYPE_F16) { /* 0.5 .. 1 in steps of 1/2048, either sign */
             const uint16_t half = (uint16_t)((random & 0x8000u) | 0x3800u | (random & 0x3FFu));
             memcpy(data + 2 * i, &half, sizeof half);
+        } else if (type == DTYPE_I8) {
+            data[i] = (unsigned char)((int)(random % 255) - 127);
         } else {
             memcpy(data + 4 * i, &value, sizeof value);
         }
@@ -54,13 +56,20 @@ static problem make_problem(const shape *s) {
     p.x = new_floats((size_t)s->n_rows * s->n_in);
     p.out = new_floats(s->n_rows * p.stride);
     p.bias = new_floats(s->n_out);
-    p.memory = malloc(n_weights * 4 + 8);
+    p.memory = malloc(n_weights * 5 + 8);
     assert_non_null(p.memory);
     fill_random(p.x, (size_t)s->n_rows * s->n_in, 1);
     fill_random(p.out, s->n_rows * p.stride, 2);
     fill_random(p.bias, s->n_out, 3);
-    p.w = (matrix){p.memory + (s->odd_address ? 1 : 0), s->type, s->n_out, s->n_in};
-    fill_weights(p.memory + (s->odd_address ? 1 : 0), s->type, n_weights, 4);
+    unsigned char *data = p.memory + (s->odd_address ? 1 : 0);
+    p.w = (matrix){.data = data, .type = s->type, .n_out = s->n_out, .n_in = s->n_in};
+    fill_weights(data, s->type, n_weights, 4);
+    if (s->type == DTYPE_I8) {
+        p.w.scales = data + n_weights;
+        fill_weights(data + n_weights, DTYPE_F16, n_weights / INT8_BLOCK, 5);
+        for (size_t i = 0; i < n_weights / INT8_BLOCK; i++) /* scales are positive */
+            data[n_weights + 2 * i + 1] &= 0x7Fu;
+    }
     return p;
 }
 
@@ -81,10 +90,23 @@ static float *solve(compute *c, const shape *s, const problem *p, uint32_t row0,
     return out;
 }
 
+/* One row of the weight in f32, read without the kernels. */
+static void read_row(float *out, const matrix *w, size_t o) {
+    if (w->type != DTYPE_I8) {
+        tensor_to_float(out, w->type, w->data, o * w->n_in, w->n_in);
+        return;
+    }
+    for (size_t k = 0; k < w->n_in; k++) {
+        float scale;
+        tensor_to_float(&scale, DTYPE_F16, w->scales, (o * w->n_in + k) / INT8_BLOCK, 1);
+        out[k] = (float)((const int8_t *)w->data)[o * w->n_in + k] * scale;
+    }
+}
+
 static void check_against_double(const shape *s, const problem *p, const float *out) {
     float *w = new_floats(s->n_in);
     for (uint32_t o = 0; o < s->n_out; o++) {
-        tensor_to_float(w, s->type, p->w.data, (size_t)o * s->n_in, s->n_in);
+        read_row(w, &p->w, o);
         for (uint32_t r = 0; r < s->n_rows; r++) {
             double want = s->mode == LINEAR_ADD ? (double)p->out[r * p->stride + o] : 0.0;
             double size = fabs(want) + 1.0;
@@ -122,6 +144,10 @@ static const shape shapes[] = {
     {140, 260, 401, DTYPE_BF16, false, true, LINEAR_SET},
     {530, 33, 25, DTYPE_BF16, false, false, LINEAR_SET},
     {1030, 7, 19, DTYPE_F16, false, false, LINEAR_ADD},
+    {1, 32, 1, DTYPE_I8, false, false, LINEAR_SET},
+    {9, 288, 13, DTYPE_I8, true, true, LINEAR_ADD},
+    {36, 544, 205, DTYPE_I8, true, false, LINEAR_SET},
+    {530, 256, 25, DTYPE_I8, false, false, LINEAR_SET},
 };
 
 #define EACH_SHAPE for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
@@ -195,20 +221,18 @@ static void a_row_has_the_same_bits_alone_and_among_others(void **state) {
 }
 
 /* The order of compute.h, written down: chains of LINEAR_BLOCK, totals in rising order. */
-static void the_order_of_additions_is_the_one_that_compute_h_states(void **state) {
-    (void)state;
-    const shape s = {2, 700, 5, DTYPE_BF16, false, true, LINEAR_ADD};
+static void check_order(const shape *s) {
     compute *c = open_table(NULL, 1);
-    problem p = make_problem(&s);
-    float *out = solve(c, &s, &p, 0, s.n_rows), *w = new_floats(s.n_in);
-    for (uint32_t o = 0; o < s.n_out; o++) {
-        tensor_to_float(w, s.type, p.w.data, (size_t)o * s.n_in, s.n_in);
-        for (uint32_t r = 0; r < s.n_rows; r++) {
+    problem p = make_problem(s);
+    float *out = solve(c, s, &p, 0, s->n_rows), *w = new_floats(s->n_in);
+    for (uint32_t o = 0; o < s->n_out; o++) {
+        read_row(w, &p.w, o);
+        for (uint32_t r = 0; r < s->n_rows; r++) {
             float total = 0.0f;
-            for (uint32_t k0 = 0; k0 < s.n_in; k0 += LINEAR_BLOCK) {
+            for (uint32_t k0 = 0; k0 < s->n_in; k0 += LINEAR_BLOCK) {
                 float chain = 0.0f;
-                for (uint32_t k = k0; k < k0 + LINEAR_BLOCK && k < s.n_in; k++)
-                    chain = fmaf(p.x[r * s.n_in + k], w[k], chain);
+                for (uint32_t k = k0; k < k0 + LINEAR_BLOCK && k < s->n_in; k++)
+                    chain = fmaf(p.x[r * s->n_in + k], w[k], chain);
                 total += chain;
             }
             const float want = p.out[r * p.stride + o] + total + p.bias[o];
@@ -219,6 +243,13 @@ static void the_order_of_additions_is_the_one_that_compute_h_states(void **state
     free(out);
     free_problem(&p);
     compute_close(c);
+}
+
+static void the_order_of_additions_is_the_one_that_compute_h_states(void **state) {
+    (void)state;
+    static const shape both[] = {{2, 700, 5, DTYPE_BF16, false, true, LINEAR_ADD},
+                                 {2, 704, 5, DTYPE_I8, false, true, LINEAR_ADD}};
+    for (size_t i = 0; i < 2; i++) check_order(&both[i]);
 }
 
 /* A NaN or an infinity in one row may not reach another through the tile that they share. */
