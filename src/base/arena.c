@@ -25,8 +25,10 @@ static char *block_bytes(struct arena_block *b) {
 static struct arena_block *new_block(arena *a, size_t size, bool zeroed) {
     size_t total;
     if (!size_add(&total, size, sizeof(struct arena_block))) return NULL;
-    if (a->max_bytes != 0 && (total > a->max_bytes || a->total_bytes > a->max_bytes - total))
+    if (a->max_bytes != 0 && (total > a->max_bytes || a->total_bytes > a->max_bytes - total)) {
+        a->reached = true;
         return NULL;
+    }
     struct arena_block *fresh = zeroed ? calloc(1, total) : malloc(total);
     if (fresh == NULL) return NULL;
     *fresh = (struct arena_block){.size = size};
@@ -107,4 +109,5 @@ void arena_free(arena *a) {
     }
     a->block = NULL;
     a->total_bytes = 0;
+    a->reached = false;
 }

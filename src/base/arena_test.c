@@ -65,7 +65,9 @@ static void the_ceiling_is_kept_and_the_arena_stays_usable(void **state) {
     (void)state;
     arena a = {.max_bytes = 100000};
     assert_non_null(arena_alloc(&a, 1, 1000));
+    assert_false(a.reached);
     assert_null(arena_alloc(&a, 1, 100000));
+    assert_true(a.reached);
     for (int i = 0; i < 1000; i++) arena_alloc_small(&a, 400);
     assert_true(a.total_bytes <= 100000);
     arena_free(&a);
@@ -92,6 +94,7 @@ static void a_failed_allocation_gives_null(void **state) {
     assert_null(arena_copy(&a, STR("x")).p);
     oom_stop();
     assert_int_equal(a.total_bytes, 0);
+    assert_false(a.reached); /* by the ceiling: there is none */
     arena_free(&a);
 }
 

@@ -119,6 +119,12 @@ static clef_status fail_at(const parser *p, size_t at, const char *wanted) {
                      describe(found, p, at), wanted);
 }
 
+/* The text is larger than whoever made the arena allows; that is no want of memory. */
+static clef_status fail_ceiling(const char *label, const arena *mem, clef_error *err) {
+    return clef_fail(err, CLEF_ERR_LIMIT, "%s: more values than fit into %zu bytes of memory",
+                     label, mem->max_bytes);
+}
+
 /* ---- repeated names ------------------------------------------------------------------------ */
 
 static clef_status fail_repeated(const parser *p, const json *member) {
@@ -527,7 +533,7 @@ clef_status json_parse(const json **out, str text, const char *label, const json
         return clef_fail(err, CLEF_ERR_INPUT, "%s: byte %zu: 0x%02x is no valid UTF-8 here", label,
                          valid, (unsigned)(unsigned char)text.p[valid]);
     char *copy = arena_alloc_small(mem, text.n + 1);
-    if (copy == NULL) return clef_fail_memory(err);
+    if (copy == NULL) return mem->reached ? fail_ceiling(label, mem, err) : clef_fail_memory(err);
     if (text.n > 0) memcpy(copy, text.p, text.n);
     copy[text.n] = '\0';
     parser p = {.label = label, .limits = *limits, .mem = mem, .err = err, .text = copy};
@@ -535,11 +541,12 @@ clef_status json_parse(const json **out, str text, const char *label, const json
     if (p.limits.max_depth == 0) p.limits.max_depth = DEFAULT_MAX_DEPTH;
     if (p.limits.allow_bom && p.n >= 3 && memcmp(copy, "\xEF\xBB\xBF", 3) == 0) p.at = 3;
     json *root;
-    const clef_status s = read_text(&p, &root);
+    clef_status s = read_text(&p, &root);
     free(p.frames);
     free(p.children);
     free(p.slots);
     free(p.places);
+    if (s == CLEF_ERR_MEMORY && mem->reached) s = fail_ceiling(label, mem, err);
     if (s == CLEF_OK) *out = root;
     return s;
 }

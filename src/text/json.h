@@ -45,7 +45,7 @@ typedef struct {
 /* Parses exactly one value with nothing but blanks around it. Linear in the length, without
  * recursion. Errors name the byte offset, what was found and what was wanted:
  *   CLEF_ERR_INPUT   no JSON, invalid UTF-8, a lone surrogate, a repeated name where refused
- *   CLEF_ERR_LIMIT   nested deeper than max_depth
+ *   CLEF_ERR_LIMIT   nested deeper than max_depth, or beyond the ceiling of the arena
  *   CLEF_ERR_MEMORY
  * `label` names the text in error sentences ("request", a file's path). `text` need not outlive the
  * call: the tree copies what it keeps. On failure *out is untouched; what was taken from the arena

@@ -462,7 +462,7 @@ static void every_failed_allocation_is_reported(void **state) {
     }
 }
 
-static void the_ceiling_of_the_arena_is_out_of_memory(void **state) {
+static void the_ceiling_of_the_arena_is_a_limit_and_no_want_of_memory(void **state) {
     (void)state;
     arena mem = {.max_bytes = 20000};
     buf text = {0};
@@ -470,8 +470,14 @@ static void the_ceiling_of_the_arena_is_out_of_memory(void **state) {
     for (int i = 0; i < 4000; i++) buf_add_str(&text, STR("1,"));
     buf_add_str(&text, STR("1]"));
     const json *v = NULL;
-    assert_int_equal(json_parse(&v, (str){text.p, text.n}, "text", &STRICT, &mem, NULL),
-                     CLEF_ERR_MEMORY);
+    clef_error err = {0};
+    assert_int_equal(json_parse(&v, (str){text.p, text.n}, "text", &STRICT, &mem, &err),
+                     CLEF_ERR_LIMIT);
+    assert_string_equal(err.text, "text: more values than fit into 20000 bytes of memory");
+    arena_free(&mem);
+    mem = (arena){.max_bytes = 1000}; /* too small for the text itself */
+    assert_int_equal(json_parse(&v, (str){text.p, text.n}, "text", &STRICT, &mem, &err),
+                     CLEF_ERR_LIMIT);
     assert_null(v);
     arena_free(&mem);
     buf_free(&text);
@@ -506,7 +512,7 @@ int main(void) {
         T(only_numbers_are_doubles),
         T(kinds_have_names_for_sentences),
         T(every_failed_allocation_is_reported),
-        T(the_ceiling_of_the_arena_is_out_of_memory),
+        T(the_ceiling_of_the_arena_is_a_limit_and_no_want_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
