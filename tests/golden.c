@@ -104,7 +104,10 @@ void golden_prepare(golden_record *r, const golden *g, const clef_engine *e, are
         fail_msg("%s: %s", g->name, err.text);
     uint32_t *owner = arena_alloc(mem, r->rq.n_options, sizeof *owner);
     uint8_t *kinds = arena_alloc(mem, r->rq.n_questions, sizeof *kinds);
-    assert_true(owner != NULL && kinds != NULL);
+    if (owner == NULL || kinds == NULL) {
+        fail();
+        return;
+    }
     for (uint32_t q = 0, o = 0; q < r->rq.n_questions; q++) {
         kinds[q] = (uint8_t)r->rq.questions[q].kind;
         for (uint32_t i = 0; i < r->rq.questions[q].n_options; i++) owner[o++] = q;

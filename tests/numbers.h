@@ -1,12 +1,16 @@
-/* numbers.h - what the tests of src/compute share: reproducible values, comparing bits. Include it
- * after cmocka.h. */
+/* numbers.h - what the tests of src/compute share: reproducible values, comparing bits. */
 #ifndef TESTS_NUMBERS_H
 #define TESTS_NUMBERS_H
 
 #include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 /* A step of xorshift; never 0 for a seed that is not. */
 static inline uint32_t next_random(uint32_t *seed) {

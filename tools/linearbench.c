@@ -162,8 +162,8 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < WEIGHT_BYTES / 2; i++) b.codes[i] = (unsigned char)(i % 127);
     for (size_t i = WEIGHT_BYTES / 2; i < WEIGHT_BYTES; i++) b.codes[i] = 0x11; /* 0.000516 */
 
-    const unsigned threads_given = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
-    const uint32_t rows_given = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
+    const unsigned threads_given = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
+    const uint32_t rows_given = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
     if (rows_given > MAX_ROWS) fail("at most 2048 rows");
     static const uint32_t rows[] = {512, 256, 64, 36, 1};
     for (unsigned threads = 1; threads <= 2; threads++) {

@@ -142,6 +142,7 @@ static void add_attention(finish *f, float *x, const float *queries, uint32_t n_
                           const float *source, uint32_t n_keys, const head_attention *w) {
     const model *m = f->m;
     const uint32_t width = m->cfg->head_width, heads = m->cfg->head_heads;
+    const uint32_t head_dim = width / heads; /* the configuration was refused unless it divides */
     workspace_linear(m, f->ws, f->q, queries, n_rows, &w->in_q, w->in_q_bias, LINEAR_SET);
     workspace_linear(m, f->ws, f->keys, source, n_keys, &w->in_k, w->in_k_bias, LINEAR_SET);
     workspace_linear(m, f->ws, f->values, source, n_keys, &w->in_v, w->in_v_bias, LINEAR_SET);
@@ -150,15 +151,15 @@ static void add_attention(finish *f, float *x, const float *queries, uint32_t n_
                                 .k = f->keys,
                                 .v = f->values,
                                 .q_stride = width,
-                                .q_head_stride = width / heads,
+                                .q_head_stride = head_dim,
                                 .kv_stride = width,
                                 .n_rows = n_rows,
                                 .n_keys = n_keys,
                                 .n_heads = heads,
                                 .n_kv_heads = heads,
-                                .head_dim = width / heads,
+                                .head_dim = head_dim,
                                 .causal = false,
-                                .scale = 1.0f / sqrtf((float)(width / heads))});
+                                .scale = 1.0f / sqrtf((float)head_dim)});
     workspace_linear(m, f->ws, x, f->mixed, n_rows, &w->out.w, w->out.b, LINEAR_ADD);
 }
 
