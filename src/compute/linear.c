@@ -186,18 +186,21 @@ static void linear_item(void *context, size_t item, unsigned worker) {
     store_totals(j, total, row0, n_rows, out0, n_out);
 }
 
-/* Outputs of an item: enough items for an even load, and then as many outputs as fit, because each
- * item walks over all rows. */
-static size_t choose_item_outs(size_t n_out, size_t n_rows, unsigned threads) {
-    enum { ITEMS_PER_THREAD = 8 };
-    const size_t even = n_out / ((size_t)threads * ITEMS_PER_THREAD) / HALF_OUTS * HALF_OUTS;
+/* Outputs of an item: as many as fit, because each item walks over all rows, but an equal share for
+ * all threads, and several items a thread for the case that one of them is held up. */
+static size_t choose_item_outs(size_t n_out, size_t n_rows, size_t threads) {
+    enum { LEAST_ITEMS = 4 }; /* of a thread */
     const size_t most = n_rows > FEW_ROWS ? MAX_OUTS : MAX_OUTS_FEW;
-    return even < HALF_OUTS ? TILE_OUTS : min_size(even, most);
+    const size_t needed = (n_out + threads * most - 1) / (threads * most);
+    const size_t n_items = threads * (needed < LEAST_ITEMS ? LEAST_ITEMS : needed);
+    const size_t share = (n_out + n_items - 1) / n_items;
+    return min_size((share + TILE_OUTS - 1) / TILE_OUTS * TILE_OUTS, most);
 }
 
 void linear(compute *c, float *out, size_t stride, const panel *x, const matrix *w,
             const float *bias, linear_mode mode) {
     assert(x->n_cols == w->n_in);
+    if (w->n_out == 0) return;
     linear_job job = {.c = c,
                       .out = out,
                       .stride = stride,
