@@ -79,7 +79,10 @@ $(B)/clef.1: $(B)/clef
 # Bytes from outside are read in these folders: every narrowing is spelled out.
 $(B)/src/text/%.o $(B)/src/request/%.o $(B)/src/checkpoint/%.o: CFLAGS_ALL += -Wconversion
 $(B)/src/compute/kernels_avx2.o: CFLAGS_ALL += -mavx2 -mfma -mf16c -O3
-$(B)/src/compute/kernels_scalar.o: CFLAGS_ALL += -O3
+# Without register lanes every vector is an object on the stack, and gcc takes minutes to guard the
+# scope of each one.
+$(B)/src/compute/kernels_scalar.o: CFLAGS_ALL += -O3 \
+    $(if $(findstring address,$(CFLAGS)),-fno-sanitize-address-use-after-scope)
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)

@@ -66,7 +66,8 @@ ALWAYS_INLINE void tile_half_loop(float *out, const float *x, const float *w, si
 #undef ADD
 }
 
-/* Weights contiguous in k (linears, scores) are most of the work and get loops of their own. */
+/* A loop for each number of outputs where lanes are registers; weights contiguous in k (linears,
+ * scores) are most of the work and get loops of their own. */
 #define TILE_CASE(loop, n)                       \
     case n:                                      \
         if (w_k == 1) {                          \
@@ -78,6 +79,7 @@ ALWAYS_INLINE void tile_half_loop(float *out, const float *x, const float *w, si
 
 static void tile(float *out, const float *x, const float *w, size_t w_out, size_t w_k,
                  uint32_t n_out, uint32_t n_k) {
+#if LANES_ARE_REGISTERS
     switch (n_out) {
         TILE_CASE(tile_loop, 1)
         TILE_CASE(tile_loop, 2)
@@ -86,10 +88,15 @@ static void tile(float *out, const float *x, const float *w, size_t w_out, size_
         TILE_CASE(tile_loop, 5)
         TILE_CASE(tile_loop, 6)
     }
+#else
+    for (size_t o = 0; o < n_out; o++)
+        tile_loop(out + o * TILE_LANES, x, w + o * w_out, 0, w_k, n_k, 1);
+#endif
 }
 
 static void tile_half(float *out, const float *x, const float *w, size_t w_out, size_t w_k,
                       uint32_t n_out, uint32_t n_k) {
+#if LANES_ARE_REGISTERS
     switch (n_out) {
         TILE_CASE(tile_half_loop, 1)
         TILE_CASE(tile_half_loop, 2)
@@ -104,6 +111,10 @@ static void tile_half(float *out, const float *x, const float *w, size_t w_out, 
         TILE_CASE(tile_half_loop, 11)
         TILE_CASE(tile_half_loop, 12)
     }
+#else
+    for (size_t o = 0; o < n_out; o++)
+        tile_half_loop(out + o * HALF_LANES, x, w + o * w_out, 0, w_k, n_k, 1);
+#endif
 }
 
 /* Exact: a code has 7 bits and a scale 11, and their product 18 of the 24 that f32 has. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define LANES 8
+#define LANES_ARE_REGISTERS 1
 
 typedef __m256 f8;
 

@@ -10,6 +10,8 @@
 #ifndef LANES
 #define LANES 8
 #endif
+/* Whether it pays to unroll a loop over many f8; here it only takes a compiler minutes. */
+#define LANES_ARE_REGISTERS 0
 
 typedef struct {
     float v[LANES];
