@@ -103,6 +103,11 @@ bool file_exists(const char *path) {
     return access(path, F_OK) == 0;
 }
 
+bool file_is_named(const char *path) {
+    struct stat st;
+    return lstat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
 char *file_join(const char *dir, const char *name) {
     buf path = {0};
     buf_add_text(&path, dir);

@@ -23,6 +23,10 @@ void file_unmap(file_map *map);
 /* Whether `path` names something that exists. */
 bool file_exists(const char *path);
 
+/* Whether something stands at `path`, be it a link to nothing or a thing that may not be looked at:
+ * a file that is optional is absent only when this is false. */
+bool file_is_named(const char *path);
+
 /* "dir/name" in memory for free(); NULL when memory is exhausted. */
 char *file_join(const char *dir, const char *name);
 

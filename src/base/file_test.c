@@ -165,6 +165,15 @@ static void existence_is_told(void **state) {
     (void)state;
     assert_true(file_exists(folder));
     assert_false(file_exists("no/such/file"));
+    assert_true(file_is_named(folder));
+    assert_false(file_is_named("no/such/file"));
+    char link[300];
+    snprintf(link, sizeof link, "%s/link", folder);
+    unlink(link);
+    assert_int_equal(symlink("nothing", link), 0);
+    assert_true(file_is_named(link));
+    assert_false(file_exists(link));
+    unlink(link);
 }
 
 int main(void) {

@@ -344,7 +344,7 @@ static clef_status open_head_config(const json **root, const char **path, const 
                                     arena *mem, clef_error *err) {
     char *plain = file_join(dir, HEAD_CONFIG);
     if (plain == NULL) return clef_fail_memory(err);
-    const bool found = file_exists(plain);
+    const bool found = file_is_named(plain);
     free(plain);
     if (!found)
         return clef_fail(err, CLEF_ERR_FORMAT,

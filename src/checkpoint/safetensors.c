@@ -527,7 +527,7 @@ static clef_status open_indexed(safetensors **out, shard_index *ix, clef_error *
 clef_status safetensors_open_model(safetensors **out, const char *dir, clef_error *err) {
     char *path = file_join(dir, INDEX_NAME), *real = NULL;
     if (path == NULL) return clef_fail_memory(err);
-    const bool indexed = file_exists(path);
+    const bool indexed = file_is_named(path);
     free(path);
     if (indexed) {
         shard_index ix = {.dir = dir};

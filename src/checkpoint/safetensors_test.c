@@ -438,6 +438,15 @@ static void a_dangling_link_is_a_missing_shard(void **state) {
     index_refused(&f, CLEF_ERR_IO, "/x-2.safetensors: the shard is missing; it should hold 'c'");
 }
 
+/* As a download that was interrupted leaves it: not a folder without an index. */
+static void a_dangling_index_is_no_missing_one(void **state) {
+    (void)state;
+    const folder f = folder_new();
+    write_tensors(&f, "model.safetensors", PAIR("a", "b"), 12);
+    folder_link(&f, "model.safetensors.index.json", "../blobs/none");
+    index_refused(&f, CLEF_ERR_IO, "model.safetensors.index.json: No such file or directory");
+}
+
 static void a_mapped_tensor_that_its_shard_lacks_is_named(void **state) {
     (void)state;
     const folder f =
@@ -596,6 +605,7 @@ int main(void) {
         cmocka_unit_test(another_total_size_is_noted),
         cmocka_unit_test(a_missing_shard_is_named_with_its_first_tensor),
         cmocka_unit_test(a_dangling_link_is_a_missing_shard),
+        cmocka_unit_test(a_dangling_index_is_no_missing_one),
         cmocka_unit_test(a_mapped_tensor_that_its_shard_lacks_is_named),
         cmocka_unit_test(a_tensor_that_the_index_does_not_list_is_refused),
         cmocka_unit_test(a_tensor_in_another_shard_than_listed_is_refused),
