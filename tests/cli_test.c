@@ -562,6 +562,30 @@ static void an_interrupt_while_reading_ends_with_130(void **state) {
     close(err[0]);
 }
 
+static void an_interrupt_that_the_parent_ignores_is_ignored(void **state) {
+    (void)state;
+    int in[2];
+    assert_int_equal(pipe(in), 0);
+    fcntl(in[1], F_SETFD, FD_CLOEXEC);
+    const int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    const char *const words[] = {PROGRAM, "encode", TOY, NULL};
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
+    assert_int_equal(sigaction(SIGINT, &ignore, &before), 0);
+    const pid_t pid = start(in[0], out, out, words);
+    assert_int_equal(sigaction(SIGINT, &before, NULL), 0);
+    assert_int_equal(write(in[1], good, 1), 1);
+    for (int left = 1; left != 0;) {
+        assert_int_equal(ioctl(in[1], FIONREAD, &left), 0);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    kill(pid, SIGINT);
+    assert_int_equal(write(in[1], good + 1, sizeof good - 2), sizeof good - 2);
+    close(in[1]);
+    assert_int_equal(wait_status(pid), 0);
+    close(in[0]);
+    close(out);
+}
+
 /* Waits until the process has its handlers and sleeps in a call of the system. */
 static void wait_asleep(pid_t pid) {
     char path[64], text[2048];
@@ -977,6 +1001,8 @@ static void a_wrong_command_line_gives_one_line_and_status_2(void **state) {
 
 static int make_scratch(void **state) {
     (void)state;
+    /* A shell ignores it for work in the background, and the program would go along with that. */
+    signal(SIGINT, SIG_DFL);
     unsetenv("LC_ALL");
     setenv("LC_CTYPE", "C", 1); /* bars of '#': a column is a byte */
     /* NOLINTNEXTLINE(cert-env33-c): a command of the test's own. */
@@ -1001,6 +1027,7 @@ int main(void) {
         cmocka_unit_test(progress_shows_a_bar_and_a_signal_stops_between_chunks),
         cmocka_unit_test(progress_is_silent_when_standard_error_is_no_terminal),
         cmocka_unit_test(an_interrupt_while_reading_ends_with_130),
+        cmocka_unit_test(an_interrupt_that_the_parent_ignores_is_ignored),
         cmocka_unit_test(an_interrupt_ends_the_wait_for_a_pipe_to_open),
         cmocka_unit_test(out_replaces_a_file_whole_and_keeps_its_mode),
         cmocka_unit_test(out_may_have_the_longest_name_there_is),

@@ -13,11 +13,18 @@ static void on_signal(int number) {
     caught = number;
 }
 
-void stop_watch(void) {
-    struct sigaction action = {.sa_handler = on_signal};
+/* A signal that the parent made the program ignore, as nohup and shells do for work in the
+ * background, stays ignored. */
+static void watch(int number) {
+    struct sigaction action = {.sa_handler = on_signal}, before;
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    if (sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_IGN) return;
+    sigaction(number, &action, NULL);
+}
+
+void stop_watch(void) {
+    watch(SIGINT);
+    watch(SIGTERM);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigemptyset(&ignore.sa_mask);
     sigaction(SIGPIPE, &ignore, NULL);

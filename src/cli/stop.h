@@ -5,7 +5,8 @@
 #include "base/status.h"
 
 /* From now on the first SIGINT or SIGTERM only asks to stop, and a second one ends the program at
- * once. Writing to a closed pipe becomes an ordinary error. */
+ * once, unless the program was started with it ignored. Writing to a closed pipe, or beyond the
+ * limit of file sizes, becomes an ordinary error. */
 void stop_watch(void);
 
 /* The signal that asked to stop, or 0. */
