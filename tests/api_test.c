@@ -430,6 +430,55 @@ static void weights_that_hold_nan_never_leave_as_json(void **state) {
     remove_copy(dir);
 }
 
+/* Where the data of a tensor begins in a safetensors file. */
+static long tensor_at(const char *path, const char *name) {
+    static char header[1 << 16];
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    unsigned char n[8];
+    assert_int_equal(fread(n, 1, 8, f), 8);
+    const size_t bytes = n[0] | (size_t)n[1] << 8 | (size_t)n[2] << 16;
+    assert_true(bytes < sizeof header);
+    assert_int_equal(fread(header, 1, bytes, f), bytes);
+    fclose(f);
+    header[bytes] = '\0';
+    const char *at = strstr(header, name);
+    assert_non_null(at);
+    at = strstr(at, "\"data_offsets\":");
+    assert_non_null(at);
+    at = strchr(at, '[');
+    assert_non_null(at);
+    return 8 + (long)bytes + strtol(at + 1, NULL, 10);
+}
+
+/* The scales of the logits go through a clamp, which must not take a NaN for a large number. */
+static void a_scale_that_is_nan_never_leaves_as_json(void **state) {
+    (void)state;
+    static const char *const names[] = {"\"prior_logit_scale\"", "\"joint_logit_scale\"",
+                                        "\"residual_gate\""};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char dir[] = "/tmp/clef-api-XXXXXX", path[256];
+        make_copy(dir);
+        snprintf(path, sizeof path, "%s/joint_head.safetensors", dir);
+        const long at = tensor_at(path, names[i]);
+        FILE *f = fopen(path, "r+b");
+        assert_non_null(f);
+        assert_int_equal(fseek(f, at, SEEK_SET), 0);
+        assert_int_equal(fwrite("\xc0\x7f", 1, 2, f), 2);
+        assert_int_equal(fclose(f), 0);
+        clef_engine *e = NULL;
+        clef_error err = {0};
+        const clef_options options = {.model = dir, .threads = 1};
+        assert_int_equal(clef_open(&e, &options, &err), CLEF_OK);
+        clef_answer *a = NULL;
+        assert_int_equal(clef_ask(e, NULL, request_b, strlen(request_b), &a, &err),
+                         CLEF_ERR_INTERNAL);
+        assert_null(a);
+        clef_close(e);
+        remove_copy(dir);
+    }
+}
+
 /* Without max_length a record may have 16,384 tokens, but not more than the model has positions. */
 static void the_models_positions_bound_the_default_length(void **state) {
     (void)state;
@@ -536,6 +585,7 @@ int main(void) {
         cmocka_unit_test(a_record_over_the_limit_names_both_numbers),
         cmocka_unit_test(a_tokenizer_alone_encodes_and_does_not_answer),
         cmocka_unit_test(weights_that_hold_nan_never_leave_as_json),
+        cmocka_unit_test(a_scale_that_is_nan_never_leaves_as_json),
         cmocka_unit_test(the_models_positions_bound_the_default_length),
         cmocka_unit_test(info_tells_every_fault_of_a_folder),
         cmocka_unit_test(info_tells_what_is_odd_but_harmless),

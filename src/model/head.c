@@ -269,6 +269,11 @@ static void question_fields(head_run *h, finish *f, float *scores, float *weight
     }
 }
 
+/* A NaN stays one, as torch.clamp leaves it; fminf would hide it behind the limit. */
+static float clamp_log_scale(float stored) {
+    return stored > largest_log_scale ? largest_log_scale : stored;
+}
+
 /* Step 6. `pairs` [n_options, 4 width], `residual` [n_options]. */
 static void score_options(head_run *h, finish *f, const float *lexical, float *pairs,
                           float *residual, float *anchor, float *logits) {
@@ -294,8 +299,8 @@ static void score_options(head_run *h, finish *f, const float *lexical, float *p
     gelu_erf(m->c, f->mixed, in->n_options, width);
     workspace_linear(m, f->ws, residual, f->mixed, in->n_options, &w->scorer3.w, w->scorer3.b,
                      LINEAR_SET);
-    const double prior_scale = (double)fmath_exp(fminf(w->prior_scale, largest_log_scale));
-    const double joint_scale = (double)fmath_exp(fminf(w->joint_scale, largest_log_scale));
+    const double prior_scale = (double)fmath_exp(clamp_log_scale(w->prior_scale));
+    const double joint_scale = (double)fmath_exp(clamp_log_scale(w->joint_scale));
     const double gate = (double)fmath_sigmoid(w->residual_gate);
     for (uint32_t o = 0; o < in->n_options; o++) {
         const float *question = h->question + (size_t)in->owner[o] * hidden;
