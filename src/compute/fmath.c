@@ -3,7 +3,11 @@
  * exp, sigmoid, SiLU, erf and GELU are body_math.h over one lane, so they are the lane functions of
  * the kernel tables by construction. softplus, sine and cosine are scalar only: a few values a
  * token need them, so they work in double and round once at the end. No function calls libm but for
- * fma and rint, which IEEE 754 fixes to the bit. */
+ * fma, rint, floor and ldexp, which are exact or fixed by IEEE 754.
+ *
+ * Largest errors, in units of the last place of the true value: exp 1.014, over all floats
+ * (tools/mathcheck). Over every 97th bit pattern: sigmoid 1.43, erf 0.97; softplus, and sine and
+ * cosine up to 2^26, rounded rightly everywhere. */
 #include "compute/fmath.h"
 
 #include <stdbool.h>

@@ -35,9 +35,9 @@ static double softplus(double x) {
     return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
 }
 
-static void exp_is_within_one_ulp(void **state) {
+static void exp_is_within_two_ulp(void **state) {
     (void)state;
-    check(fmath_exp, exp, 1.0);
+    check(fmath_exp, exp, 2.0);
 }
 static void sigmoid_is_within_two_ulp(void **state) {
     (void)state;
@@ -122,7 +122,7 @@ static void a_nan_stays_one(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exp_is_within_one_ulp),
+        cmocka_unit_test(exp_is_within_two_ulp),
         cmocka_unit_test(sigmoid_is_within_two_ulp),
         cmocka_unit_test(softplus_is_within_one_ulp),
         cmocka_unit_test(erf_is_within_one_ulp),
