@@ -180,9 +180,9 @@ check:
 	@echo "check: clean"
 
 check-format:
-	clang-format --dry-run -Werror $(C_FILES)
+	@clang-format --dry-run -Werror $(C_FILES)
 check-layers:
-	tools/check_layers
+	@tools/check_layers
 check-tidy: $(TIDY_STAMPS)
 check-headers: $(HEADER_STAMPS)
 	clang -Wall -Wextra -Werror -fsyntax-only -x c++ include/clef.h
