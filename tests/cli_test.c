@@ -434,7 +434,8 @@ static void a_hostile_id_cannot_steer_the_terminal(void **state) {
 /* A terminal: what the program writes on it can be read from *master. */
 static int open_terminal(int *master) {
     *master = posix_openpt(O_RDWR | O_NOCTTY);
-    assert_true(*master >= 0);
+    if (*master < 0)
+        skip(); /* a machine without pseudo-terminals; the run says how many it skipped */
     assert_int_equal(grantpt(*master), 0);
     assert_int_equal(unlockpt(*master), 0);
     const int slave = open(ptsname(*master), O_RDWR | O_NOCTTY | O_CLOEXEC);
