@@ -563,6 +563,31 @@ static void an_interrupt_while_reading_ends_with_130(void **state) {
     close(err[0]);
 }
 
+/* What a worker or the main thread gets when a mapped file has shrunk. */
+static void a_lost_page_ends_with_one_line(void **state) {
+    (void)state;
+    int in[2];
+    assert_int_equal(pipe(in), 0);
+    fcntl(in[1], F_SETFD, FD_CLOEXEC);
+    const int err = open(SCRATCH "err", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    const char *const words[] = {PROGRAM, "encode", TOY, NULL};
+    const pid_t pid = start(in[0], err, err, words);
+    assert_int_equal(write(in[1], "{", 1), 1);
+    for (int left = 1; left != 0;) {
+        assert_int_equal(ioctl(in[1], FIONREAD, &left), 0);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    kill(pid, SIGBUS);
+    assert_int_equal(wait_status(pid), 2);
+    close(in[0]);
+    close(in[1]);
+    close(err);
+    buf text = read_file(SCRATCH "err");
+    assert_string_equal(text.p,
+                        "clef: a model file shrank or could not be read while it was in use\n");
+    buf_free(&text);
+}
+
 static void an_interrupt_that_the_parent_ignores_is_ignored(void **state) {
     (void)state;
     int in[2];
@@ -1028,6 +1053,7 @@ int main(void) {
         cmocka_unit_test(progress_shows_a_bar_and_a_signal_stops_between_chunks),
         cmocka_unit_test(progress_is_silent_when_standard_error_is_no_terminal),
         cmocka_unit_test(an_interrupt_while_reading_ends_with_130),
+        cmocka_unit_test(a_lost_page_ends_with_one_line),
         cmocka_unit_test(an_interrupt_that_the_parent_ignores_is_ignored),
         cmocka_unit_test(an_interrupt_ends_the_wait_for_a_pipe_to_open),
         cmocka_unit_test(out_replaces_a_file_whole_and_keeps_its_mode),

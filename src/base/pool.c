@@ -65,9 +65,14 @@ static clef_status start_worker(pool *p, unsigned worker, clef_error *err) {
     worker_start *start = malloc(sizeof *start);
     if (start == NULL) return clef_fail_memory(err);
     *start = (worker_start){p, worker};
-    /* Signals belong to the program's own threads. */
+    /* Signals belong to the program's own threads, except those that a thread's own fault raises:
+     * POSIX leaves open what happens when such a one is blocked. */
     sigset_t all, before;
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     const int why = pthread_create(&p->threads[worker - 1], NULL, worker_main, start);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

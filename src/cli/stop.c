@@ -3,6 +3,7 @@
 #include "cli/stop.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -11,6 +12,19 @@ static volatile sig_atomic_t caught;
 static void on_signal(int number) {
     if (caught != 0) _exit(128 + number);
     caught = number;
+}
+
+/* A page of a mapped file is gone: somebody cut the file short after it was opened. Nothing can be
+ * unwound here, and the program leaves nothing behind that would have to be. */
+static void on_lost_page(int number) {
+    static const char line[] =
+        "clef: a model file shrank or could not be read while it was in use\n";
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    (void)number;
+    while (atomic_flag_test_and_set(&told)) pause(); /* another thread has told already */
+    const ssize_t written = write(STDERR_FILENO, line, sizeof line - 1);
+    (void)written;
+    _exit(2);
 }
 
 /* A signal that the parent made the program ignore, as nohup and shells do for work in the
@@ -25,6 +39,9 @@ static void watch(int number) {
 void stop_watch(void) {
     watch(SIGINT);
     watch(SIGTERM);
+    struct sigaction lost = {.sa_handler = on_lost_page};
+    sigemptyset(&lost.sa_mask);
+    sigaction(SIGBUS, &lost, NULL);
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     sigemptyset(&ignore.sa_mask);
     sigaction(SIGPIPE, &ignore, NULL);

@@ -6,7 +6,8 @@
 
 /* From now on the first SIGINT or SIGTERM only asks to stop, and a second one ends the program at
  * once, unless the program was started with it ignored. Writing to a closed pipe, or beyond the
- * limit of file sizes, becomes an ordinary error. */
+ * limit of file sizes, becomes an ordinary error; a mapped file that is cut short ends the program
+ * with one line and status 2. */
 void stop_watch(void);
 
 /* The signal that asked to stop, or 0. */
