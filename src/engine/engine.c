@@ -8,6 +8,7 @@
 
 #include "base/cpu.h"
 #include "checkpoint/hub.h"
+#include "engine/job.h"
 #include "model/position.h"
 #include "request/answer.h"
 
@@ -113,14 +114,6 @@ void clef_close(clef_engine *e) {
 
 /* ---- a request on its way ---- */
 
-/* One request from its body to its answer. */
-typedef struct {
-    request rq;
-    prompt p;
-    batch_item item;
-    arena mem;
-} job;
-
 static prompt_limits limits_of(const clef_engine *e, const clef_ask_options *o) {
     uint32_t length = ENGINE_DEFAULT_LENGTH;
     if (e->has_weights && length > e->cfg.max_positions) length = e->cfg.max_positions;
@@ -149,40 +142,6 @@ static clef_status check_ask_options(const clef_engine *e, const clef_ask_option
     if (e->has_weights && o->max_length > e->cfg.max_positions)
         return clef_fail(err, CLEF_ERR_INPUT, "max_length: %u tokens, the model has %u positions",
                          o->max_length, e->cfg.max_positions);
-    return CLEF_OK;
-}
-
-/* Body to ids and spans. */
-static clef_status prepare(job *j, const clef_engine *e, const clef_ask_options *o, str body,
-                           clef_error *err) {
-    const prompt_limits limits = limits_of(e, o);
-    TRY(request_parse(&j->rq, body, &j->mem, err));
-    return prompt_build(&j->p, &j->rq, e->tok, &limits, &j->mem, err);
-}
-
-/* Ids and spans to the head's view of them. */
-static clef_status make_item(job *j, clef_error *err) {
-    const request *rq = &j->rq;
-    uint32_t *owner = arena_alloc(&j->mem, rq->n_options, sizeof *owner);
-    uint8_t *kinds = arena_alloc(&j->mem, rq->n_questions, sizeof *kinds);
-    float *logits = arena_alloc(&j->mem, rq->n_options, sizeof *logits);
-    float *probabilities = arena_alloc(&j->mem, rq->n_options, sizeof *probabilities);
-    if (owner == NULL || kinds == NULL || logits == NULL || probabilities == NULL)
-        return clef_fail_memory(err);
-    for (uint32_t q = 0, o = 0; q < rq->n_questions; q++) {
-        kinds[q] = (uint8_t)rq->questions[q].kind;
-        for (uint32_t i = 0; i < rq->questions[q].n_options; i++) owner[o++] = q;
-    }
-    j->item = (batch_item){.in = {.ids = j->p.ids,
-                                  .n_tokens = j->p.n_ids,
-                                  .instructions = j->p.instructions,
-                                  .options = j->p.options,
-                                  .owner = owner,
-                                  .kinds = kinds,
-                                  .n_questions = rq->n_questions,
-                                  .n_options = rq->n_options},
-                           .logits = logits,
-                           .probabilities = probabilities};
     return CLEF_OK;
 }
 
@@ -237,9 +196,9 @@ static clef_status finish(clef_answer **out, const job *j, const clef_ask_option
 
 /* ---- the public calls ---- */
 
-static clef_status run_items(clef_engine *e, const clef_ask_options *o, batch_item *items, size_t n,
-                             clef_error *err) {
-    const batch_run run = {.m = &e->m, .chunk = e->chunk, .progress = o->progress, .user = o->user};
+clef_status engine_run(clef_engine *e, const model *m, clef_progress *progress, void *user,
+                       batch_item *items, size_t n, clef_error *err) {
+    const batch_run run = {.m = m, .chunk = e->chunk, .progress = progress, .user = user};
     pthread_mutex_lock(&e->lock);
     const clef_status s = batch_items(&run, items, n, err);
     pthread_mutex_unlock(&e->lock);
@@ -258,7 +217,7 @@ static clef_status run_jobs(clef_engine *e, const clef_ask_options *o, job *jobs
         from[n_items] = i;
         items[n_items++] = jobs[i].item;
     }
-    if (s == CLEF_OK) s = run_items(e, o, items, n_items, err);
+    if (s == CLEF_OK) s = engine_run(e, &e->m, o->progress, o->user, items, n_items, err);
     for (size_t i = 0; s == CLEF_OK && i < n_items; i++) jobs[from[i]].item = items[i];
     free(from);
     free(items);
@@ -268,11 +227,13 @@ static clef_status run_jobs(clef_engine *e, const clef_ask_options *o, job *jobs
 /* Fills out[] and errs[]; `errs` may be NULL. */
 static clef_status ask_all(clef_engine *e, const clef_ask_options *o, const clef_request *requests,
                            job *jobs, size_t n, clef_answer **out, clef_error *errs) {
+    const prompt_limits limits = limits_of(e, o);
     for (size_t i = 0; i < n; i++) {
         job *j = &jobs[i];
         clef_error why = {0};
-        clef_status s = prepare(j, e, o, (str){requests[i].body, requests[i].body_len}, &why);
-        if (s == CLEF_OK) s = make_item(j, &why);
+        const str body = {requests[i].body, requests[i].body_len};
+        clef_status s = job_encode(j, e->tok, &limits, body, &why);
+        if (s == CLEF_OK) s = job_make_item(j, &why);
         j->item.status = s;
         if (s != CLEF_OK) j->item.err = why;
     }
@@ -330,7 +291,8 @@ clef_status clef_encode(clef_engine *e, const clef_ask_options *options, const c
     TRY(check_ask_options(e, o, err));
     job j = {0};
     buf text = {0};
-    clef_status s = prepare(&j, e, o, (str){body, body_len}, err);
+    const prompt_limits limits = limits_of(e, o);
+    clef_status s = job_encode(&j, e->tok, &limits, (str){body, body_len}, err);
     if (s == CLEF_OK) prompt_write(&text, &j.p, &j.rq);
     if (s == CLEF_OK) s = buf_status(&text, err);
     clef_answer *a = s == CLEF_OK ? answer_new(&text) : NULL;

@@ -35,6 +35,11 @@ clef_status engine_new(clef_engine **out, const clef_options *options, clef_erro
 /* Everything but the tokenizer. */
 clef_status engine_open_weights(clef_engine *e, const clef_options *options, clef_error *err);
 
+/* Runs the items (batch_items) when no other run is under way. `m` is the engine's model, or a copy
+ * of it with other weights. */
+clef_status engine_run(clef_engine *e, const model *m, clef_progress *progress, void *user,
+                       batch_item *items, size_t n, clef_error *err);
+
 /* The tokenizer's file and its agreement with the weights. */
 clef_status engine_open_tokenizer(clef_engine *e, const clef_options *options, clef_error *err);
 
