@@ -207,6 +207,35 @@ typedef struct {
 CLEF_API clef_status clef_bench(const clef_options *options, const clef_bench_options *bench,
                                 clef_bench_result *out, clef_error *err);
 
+/* ---- accepting weights -------------------------------------------------------------------- */
+
+/* All zero is the default. */
+typedef struct {
+    double margin;  /* answers are compared where the oracle's two best differ by more; 0: 0.02 */
+    double max_dp;  /* the most that any probability may differ by; 0: 0.02 */
+    double mean_dp; /* the most for the mean over runs of a run's mean difference; 0: 0.002 */
+    int red;        /* nonzero: also commit known faults, each of which has to be caught */
+    clef_progress *progress;
+    void *user;
+} clef_gate_options;
+
+/* Replays recorded runs of a reference: files of the schema "coreai-clef-flash-fixtures/1", whose
+ * form decision-contract section 13 describes. Ids and spans have to be equal, then the bars above
+ * hold, then the first run repeated at the end has to give the same bits. What a file does not hold
+ * (withheld ids, pictures) is named as not checked, and a check that had nothing to look at does
+ * not hold. *holds is nonzero when every check holds; *table is for people (its lines hold ids from
+ * the files), *report is JSON with every run. Free both with clef_text_free. `options` may be NULL. */
+CLEF_API clef_status clef_gate(clef_engine *engine, const clef_gate_options *options,
+                               const char *const *fixtures, size_t n_fixtures, int *holds,
+                               char **table, char **report, clef_error *err);
+
+/* Answers the requests in the files (each a request or an array of requests) with two models and
+ * says how their probabilities differ: mean, largest, changed answers, by question type. Free the
+ * texts as above. `options` and its bars: only progress is used. */
+CLEF_API clef_status clef_compare(clef_engine *engine, clef_engine *other,
+                                  const clef_gate_options *options, const char *const *requests,
+                                  size_t n_requests, char **table, char **report, clef_error *err);
+
 /* The version of the library at run time, CLEF_VERSION of its build. */
 CLEF_API const char *clef_version(void);
 

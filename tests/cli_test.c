@@ -997,6 +997,56 @@ static void bench_prints_a_table(void **state) {
     done(&r);
 }
 
+static void the_gate_prints_a_table_and_writes_a_report(void **state) {
+    (void)state;
+    result r = run(STR(""), "gate", "--fixtures", TESTDATA "gate/toy-r2-chosen.json",
+                   TESTDATA "gate/toy-r2-heldout.json", "--red", "--report", SCRATCH "gate.json",
+                   "--model", TOY, NULL);
+    all_well(&r);
+    assert_non_null(strstr(r.out.p, "13 runs, 52 questions"));
+    assert_non_null(strstr(r.out.p, "\ngate: passed\n"));
+    done(&r);
+    buf report = read_file(SCRATCH "gate.json");
+    arena mem = {0};
+    const json *v = NULL;
+    clef_error err = {0};
+    assert_int_equal(
+        json_parse(&v, (str){report.p, report.n}, "report", &(json_limits){0}, &mem, &err),
+        CLEF_OK);
+    assert_int_equal(json_get(v, STR("runs"))->n, 13);
+    assert_int_equal(json_get(v, STR("holds"))->kind, JSON_TRUE);
+    arena_free(&mem);
+    buf_free(&report);
+}
+
+static void a_gate_that_refuses_ends_with_2_and_still_prints(void **state) {
+    (void)state;
+    result r = run(STR(""), "gate", TOY, "--fixtures", TESTDATA "gate/toy-r2-chosen.json",
+                   "--max-dp", "0.000000001", "--report", SCRATCH "gate.json", NULL);
+    assert_int_equal(r.status, 2);
+    assert_non_null(strstr(r.out.p, "\n  max_dp   FAILS"));
+    assert_non_null(strstr(r.out.p, "\ngate: FAILED\n"));
+    assert_string_equal(r.err.p, "clef: " TOY ": the gate refuses it\n");
+    done(&r);
+    buf report = read_file(SCRATCH "gate.json");
+    assert_non_null(strstr(report.p, "\"holds\": false}\n"));
+    buf_free(&report);
+    r = run(STR(""), "gate", TOY, "--fixtures", TESTDATA "golden/rope.json", NULL);
+    failed(&r, 2, "rope.json: schema: missing");
+}
+
+static void two_checkpoints_are_compared_on_requests(void **state) {
+    (void)state;
+    write_file(SCRATCH "request.json", str_of(good));
+    result r = run(STR(""), "gate", TOY, "--against", TESTDATA "toy-explicit", "--requests",
+                   SCRATCH "request.json", SCRATCH "request.json", NULL);
+    all_well(&r);
+    assert_non_null(strstr(r.out.p, "2 requests, "));
+    assert_non_null(strstr(r.out.p, "\nchoice "));
+    assert_non_null(strstr(r.out.p, "\nall "));
+    done(&r);
+}
+
 static void help_and_version_go_to_standard_output(void **state) {
     (void)state;
     result r = run(STR(""), "--version", NULL);
@@ -1075,6 +1125,9 @@ int main(void) {
         cmocka_unit_test(info_describes_a_checkpoint),
         cmocka_unit_test(bench_prints_every_member_as_json),
         cmocka_unit_test(bench_prints_a_table),
+        cmocka_unit_test(the_gate_prints_a_table_and_writes_a_report),
+        cmocka_unit_test(a_gate_that_refuses_ends_with_2_and_still_prints),
+        cmocka_unit_test(two_checkpoints_are_compared_on_requests),
         cmocka_unit_test(help_and_version_go_to_standard_output),
         cmocka_unit_test(a_wrong_command_line_gives_one_line_and_status_2),
     };

@@ -6,12 +6,14 @@
 #include "cli/args.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/str.h"
 
 #define BIT(command) (1u << COMMAND_##command)
-#define ALL_MODEL (BIT(ASK) | BIT(ENCODE) | BIT(BENCH))
+#define ALL_MODEL (BIT(ASK) | BIT(ENCODE) | BIT(BENCH) | BIT(GATE))
+#define RUNS (BIT(ASK) | BIT(BENCH) | BIT(GATE))
 
 const command_spec command_table[N_COMMANDS] = {
     [COMMAND_ASK] =
@@ -51,6 +53,23 @@ const command_spec command_table[N_COMMANDS] = {
          {"Measure with the defaults:", "clef bench --model ./clef-flash",
           "A longer record on one thread:",
           "clef bench --model ./clef-flash --tokens 4096 --threads 1 --json"}},
+    [COMMAND_GATE] =
+        {"gate",
+         "clef gate --model DIR --fixtures FILE... [--red] [--report FILE] [option]",
+         "accept or refuse the weights of a checkpoint",
+         "Replays recorded runs of a reference and checks, in this order: token ids and spans, "
+         "which have to be equal; the answers, where the reference's two best options are further "
+         "apart than --margin; the largest and the mean difference of the probabilities; that the "
+         "first run, repeated at the end, gives the same bits. Nearer ties are listed apart, and "
+         "count in the differences. What a file does not hold (withheld ids, pictures) is named as "
+         "not checked; a check that had nothing to look at fails. The exit status is 0 only when "
+         "every check holds.\n\n"
+         "With --against and --requests no reference is needed: both checkpoints answer the "
+         "requests, and the differences are printed by question type. Nothing fails then.",
+         {"Accept a checkpoint, and prove that the gate can see:",
+          "clef gate --model ./clef-int8 --fixtures fixtures.json --red",
+          "Compare two checkpoints on requests of your own:",
+          "clef gate ./clef-flash --against ./clef-int8 --requests a.json b.json"}},
     [COMMAND_HELP] = {"help",
                       "clef help [COMMAND | --man]",
                       "explain a command",
@@ -101,26 +120,48 @@ const option_spec option_table[N_OPTIONS] = {
                                .help = "What the spelling of a control token in the request's "
                                        "text becomes: ordinary text, the control token as in the "
                                        "reference, or an error. Default plain."},
-    [OPTION_THREADS] = {"threads", VALUE_NUMBER, "N", 1, 1024, .commands = BIT(ASK) | BIT(BENCH),
+    [OPTION_THREADS] = {"threads", VALUE_NUMBER, "N", 1, 1024, .commands = RUNS,
                         .help = "Worker threads; the answer does not depend on them. Default: as "
                                 "many as this process may run on."},
-    [OPTION_CHUNK] = {"chunk", VALUE_NUMBER, "N", 1, 4096, .commands = BIT(ASK) | BIT(BENCH),
+    [OPTION_CHUNK] = {"chunk", VALUE_NUMBER, "N", 1, 4096, .commands = RUNS,
                       .help = "Tokens computed per step, 1 to 4096: smaller takes less memory, "
                               "larger less time. Default 512."},
-    [OPTION_KERNELS] = {"kernels", VALUE_TEXT, "NAME", .commands = BIT(ASK) | BIT(BENCH),
+    [OPTION_KERNELS] = {"kernels", VALUE_TEXT, "NAME", .commands = RUNS,
                         .help = "The arithmetic: scalar or avx2; the answer does not depend on "
                                 "it. Default: the fastest that this processor runs."},
     [OPTION_SPLIT] = {"split", VALUE_CHOICE, .choices = {"qwen2", "qwen35"},
                       .commands = ALL_MODEL | BIT(INFO),
                       .help = "Split words by this pattern instead of the one that tokenizer.json "
                               "states."},
-    [OPTION_PROGRESS] = {"progress", VALUE_NONE, .commands = BIT(ASK) | BIT(BENCH),
+    [OPTION_PROGRESS] = {"progress", VALUE_NONE, .commands = RUNS,
                          .help = "Show a bar with the remaining time while a long record is "
                                  "computed, if standard error is a terminal."},
     [OPTION_TOKENS] = {"tokens", VALUE_NUMBER, "N", 1, UINT32_MAX, .commands = BIT(BENCH),
                        .help = "Length of the measured record. Default 512."},
     [OPTION_REPEATS] = {"repeats", VALUE_NUMBER, "N", 1, 1000, .commands = BIT(BENCH),
                         .help = "Runs that the medians are taken over. Default 5."},
+    [OPTION_FIXTURES] = {"fixtures", VALUE_LIST, "FILE...", .commands = BIT(GATE),
+                         .help = "Recorded runs of a reference, in the schema "
+                                 "coreai-clef-flash-fixtures/1."},
+    [OPTION_AGAINST] = {"against", VALUE_TEXT, "DIR", .commands = BIT(GATE),
+                        .help = "Compare with this checkpoint instead of recorded runs."},
+    [OPTION_REQUESTS] = {"requests", VALUE_LIST, "FILE...", .commands = BIT(GATE),
+                         .help = "What both checkpoints answer: each file a request or an array "
+                                 "of requests."},
+    [OPTION_REPORT] = {"report", VALUE_TEXT, "FILE", .commands = BIT(GATE),
+                       .help = "Also write everything, run by run, to FILE as JSON."},
+    [OPTION_RED] = {"red", VALUE_NONE, .commands = BIT(GATE),
+                    .help = "Also commit known faults (spans one token late, lexical vectors "
+                            "zeroed, options given to the wrong question, embedding rows for "
+                            "lm_head rows); fail unless the checks catch every one."},
+    [OPTION_MAX_DP] = {"max-dp", VALUE_SHARE, "P", .commands = BIT(GATE),
+                       .help = "The most that any probability may differ by. Default 0.02."},
+    [OPTION_MEAN_DP] = {"mean-dp", VALUE_SHARE, "P", .commands = BIT(GATE),
+                        .help = "The most for the mean over runs of a run's mean difference. "
+                                "Default 0.002."},
+    [OPTION_MARGIN] = {"margin", VALUE_SHARE, "P", .commands = BIT(GATE),
+                       .help = "Answers have to be the reference's where its two best options "
+                               "differ by more than this. Default 0.02."},
     [OPTION_JSON] = {"json", VALUE_NONE, .commands = BIT(INFO) | BIT(BENCH),
                      .help = "Print one JSON object instead of text."},
     [OPTION_MAN] = {"man", VALUE_NONE, .commands = BIT(HELP),
@@ -227,12 +268,25 @@ static bool parse_number(uint64_t *out, const char *text) {
     return true;
 }
 
+/* Digits with at most one dot among them; more than 0 and at most 1. The C locale is in force. */
+static bool parse_share(double *out, const char *text) {
+    const size_t n = strlen(text), before = strspn(text, "0123456789");
+    if (n == 0 || n > 32) return false;
+    const char *rest = text + before;
+    if (*rest == '.') rest += 1 + strspn(rest + 1, "0123456789");
+    if (*rest != '\0') return false;
+    *out = strtod(text, NULL);
+    return *out > 0 && *out <= 1;
+}
+
 /* What a value has to be, for the sentence of an error. */
 static void add_wanted(char *out, size_t size, const option_spec *spec) {
     if (spec->kind == VALUE_NUMBER) {
         snprintf(out, size, "a whole number from %llu to %llu", (unsigned long long)spec->min,
                  (unsigned long long)spec->max);
-    } else if (spec->kind == VALUE_TEXT) {
+    } else if (spec->kind == VALUE_SHARE) {
+        snprintf(out, size, "a decimal number, more than 0 and at most 1");
+    } else if (spec->kind == VALUE_TEXT || spec->kind == VALUE_LIST) {
         snprintf(out, size, "%s", spec->value);
     } else {
         size_t used = 0;
@@ -252,12 +306,17 @@ static clef_status set_value(option_value *v, const option_spec *spec, const cha
     case VALUE_NONE:
         break;
     case VALUE_TEXT:
+    case VALUE_LIST:
         if (*text == '\0')
             return clef_fail(err, CLEF_ERR_INPUT, "--%s: an empty value, wanted %s", spec->name,
                              wanted);
         break;
     case VALUE_NUMBER:
         if (!parse_number(&v->number, text) || v->number < spec->min || v->number > spec->max)
+            return clef_fail(err, CLEF_ERR_INPUT, "--%s: '%s' is not %s", spec->name, text, wanted);
+        break;
+    case VALUE_SHARE:
+        if (!parse_share(&v->share, text))
             return clef_fail(err, CLEF_ERR_INPUT, "--%s: '%s' is not %s", spec->name, text, wanted);
         break;
     case VALUE_CHOICE:
@@ -295,14 +354,24 @@ static clef_status read_option(args *out, int *at, int argc, char **argv, clef_e
             return clef_fail(err, CLEF_ERR_INPUT, "--%s takes no value", spec->name);
         return set_value(&out->options[id], spec, "", err);
     }
-    if (equals != NULL) return set_value(&out->options[id], spec, equals + 1, err);
+    option_value *v = &out->options[id];
+    if (equals != NULL) {
+        v->list = &v->text;
+        v->n_list = 1;
+        return set_value(v, spec, equals + 1, err);
+    }
     /* "--out --pretty" forgot a value; "--out=--pretty" means it. */
     if (*at == argc || strncmp(argv[*at], "--", 2) == 0) {
         char wanted[96];
         add_wanted(wanted, sizeof wanted, spec);
         return clef_fail(err, CLEF_ERR_INPUT, "--%s needs a value: %s", spec->name, wanted);
     }
-    return set_value(&out->options[id], spec, argv[(*at)++], err);
+    v->list = (const char *const *)argv + *at;
+    do {
+        TRY(set_value(v, spec, argv[(*at)++], err));
+        v->n_list++;
+    } while (spec->kind == VALUE_LIST && *at < argc && strncmp(argv[*at], "--", 2) != 0);
+    return CLEF_OK;
 }
 
 static clef_status find_command(command_id *out, const char *name, clef_error *err) {
@@ -327,6 +396,26 @@ static clef_status read_operand(args *out, const char *text, clef_error *err) {
     return set_value(&out->options[OPTION_MODEL], &option_table[OPTION_MODEL], text, err);
 }
 
+/* Recorded runs, or another checkpoint and requests. */
+static clef_status check_gate(const args *a, clef_error *err) {
+    static const option_id oracle_only[] = {OPTION_RED, OPTION_MAX_DP, OPTION_MEAN_DP,
+                                            OPTION_MARGIN, OPTION_FIXTURES};
+    const option_value *o = a->options;
+    if (!o[OPTION_AGAINST].given) {
+        if (o[OPTION_REQUESTS].given)
+            return clef_fail(err, CLEF_ERR_INPUT,
+                             "--requests needs --against: a second checkpoint");
+        if (o[OPTION_FIXTURES].given) return CLEF_OK;
+        return clef_fail(err, CLEF_ERR_INPUT, "neither --fixtures nor --against is given");
+    }
+    for (size_t i = 0; i < sizeof oracle_only / sizeof *oracle_only; i++)
+        if (o[oracle_only[i]].given)
+            return clef_fail(err, CLEF_ERR_INPUT, "--against and --%s exclude each other",
+                             option_table[oracle_only[i]].name);
+    if (o[OPTION_REQUESTS].given) return CLEF_OK;
+    return clef_fail(err, CLEF_ERR_INPUT, "--against needs --requests: what both answer");
+}
+
 /* What a command cannot do without. */
 static clef_status check_needs(const args *a, clef_error *err) {
     const bool model = a->options[OPTION_MODEL].given;
@@ -337,6 +426,11 @@ static clef_status check_needs(const args *a, clef_error *err) {
         if (model) return CLEF_OK;
         return clef_fail(err, CLEF_ERR_INPUT, "no model is given; usage: %s",
                          command_table[a->command].synopsis);
+    case COMMAND_GATE:
+        if (!model)
+            return clef_fail(err, CLEF_ERR_INPUT, "no model is given; usage: %s",
+                             command_table[a->command].synopsis);
+        return check_gate(a, err);
     case COMMAND_ENCODE:
         if (model != a->options[OPTION_TOKENIZER].given) return CLEF_OK;
         return clef_fail(err, CLEF_ERR_INPUT, "%s; usage: %s",

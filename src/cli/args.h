@@ -13,6 +13,7 @@ typedef enum {
     COMMAND_ENCODE,
     COMMAND_INFO,
     COMMAND_BENCH,
+    COMMAND_GATE,
     COMMAND_HELP,
     N_COMMANDS,
     COMMAND_VERSION = N_COMMANDS /* the option --version alone; not in the table */
@@ -38,13 +39,28 @@ typedef enum {
     OPTION_PROGRESS,
     OPTION_TOKENS,
     OPTION_REPEATS,
+    OPTION_FIXTURES,
+    OPTION_AGAINST,
+    OPTION_REQUESTS,
+    OPTION_REPORT,
+    OPTION_RED,
+    OPTION_MAX_DP,
+    OPTION_MEAN_DP,
+    OPTION_MARGIN,
     OPTION_JSON,
     OPTION_MAN,
     OPTION_HELP,
     N_OPTIONS
 } option_id;
 
-typedef enum { VALUE_NONE, VALUE_TEXT, VALUE_NUMBER, VALUE_CHOICE } value_kind;
+typedef enum {
+    VALUE_NONE,
+    VALUE_TEXT,
+    VALUE_NUMBER,
+    VALUE_SHARE, /* a decimal, more than 0 and at most 1 */
+    VALUE_CHOICE,
+    VALUE_LIST /* one argument or more, up to the next that begins with two dashes */
+} value_kind;
 
 enum { MAX_CHOICES = 3 };
 
@@ -75,7 +91,10 @@ extern const help_section help_sections[]; /* up to a NULL title */
 typedef struct {
     bool given;
     const char *text;
-    uint64_t number; /* VALUE_NUMBER */
+    uint64_t number;         /* VALUE_NUMBER */
+    double share;            /* VALUE_SHARE */
+    const char *const *list; /* VALUE_LIST: [n_list] */
+    size_t n_list;
     unsigned choice; /* VALUE_CHOICE: its index */
 } option_value;
 

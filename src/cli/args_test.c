@@ -61,6 +61,51 @@ static void an_option_like_no_other_points_to_the_help(void **state) {
             "'clef ask --help' lists the options");
 }
 
+static void a_list_ends_at_the_next_option(void **state) {
+    (void)state;
+    args a;
+    accepted(&a, "clef gate --fixtures a.json b.json - --model m --red");
+    assert_int_equal(a.options[OPTION_FIXTURES].n_list, 3);
+    assert_string_equal(a.options[OPTION_FIXTURES].list[0], "a.json");
+    assert_string_equal(a.options[OPTION_FIXTURES].list[2], "-");
+    assert_string_equal(a.options[OPTION_MODEL].text, "m");
+    accepted(&a, "clef gate m --fixtures=a.json --red");
+    assert_int_equal(a.options[OPTION_FIXTURES].n_list, 1);
+    assert_string_equal(a.options[OPTION_FIXTURES].list[0], "a.json");
+    refused("clef gate m --fixtures", "--fixtures needs a value: FILE...");
+    refused("clef gate m --fixtures --red", "--fixtures needs a value: FILE...");
+    refused("clef gate m --fixtures a --fixtures b", "--fixtures is given twice");
+}
+
+static void a_share_is_a_plain_decimal_above_0_and_at_most_1(void **state) {
+    (void)state;
+    args a;
+    accepted(&a, "clef gate m --fixtures f --max-dp 0.05 --mean-dp .5 --margin 1");
+    assert_true(a.options[OPTION_MAX_DP].share == 0.05);
+    assert_true(a.options[OPTION_MEAN_DP].share == 0.5);
+    assert_true(a.options[OPTION_MARGIN].share == 1);
+    static const char *const wrong[] = {"0",      "0.0", "1.1", "-0.1", "+0.1", "1e-3",
+                                        "0x1p-3", "nan", "inf", ".",    "0..1", "0,1"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char line[64], want[96];
+        snprintf(line, sizeof line, "clef gate m --fixtures f --max-dp=%s", wrong[i]);
+        snprintf(want, sizeof want,
+                 "--max-dp: '%s' is not a decimal number, more than 0 and at most 1", wrong[i]);
+        refused(line, want);
+    }
+}
+
+static void the_gate_needs_recorded_runs_or_another_checkpoint(void **state) {
+    (void)state;
+    refused("clef gate --fixtures f", "no model is given; usage: clef gate --model DIR --fixtures "
+                                      "FILE... [--red] [--report FILE] [option]");
+    refused("clef gate m", "neither --fixtures nor --against is given");
+    refused("clef gate m --requests r", "--requests needs --against: a second checkpoint");
+    refused("clef gate m --against n", "--against needs --requests: what both answer");
+    refused("clef gate m --against n --requests r --red", "--against and --red exclude each other");
+    refused("clef gate m --against n --fixtures f", "--against and --fixtures exclude each other");
+}
+
 static void an_unknown_command_names_the_nearest_spelling(void **state) {
     (void)state;
     refused("clef aks m", "unknown command 'aks', did you mean 'ask'?");
@@ -269,6 +314,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_unknown_option_names_the_nearest_spelling),
         cmocka_unit_test(an_option_like_no_other_points_to_the_help),
+        cmocka_unit_test(a_list_ends_at_the_next_option),
+        cmocka_unit_test(a_share_is_a_plain_decimal_above_0_and_at_most_1),
+        cmocka_unit_test(the_gate_needs_recorded_runs_or_another_checkpoint),
         cmocka_unit_test(an_unknown_command_names_the_nearest_spelling),
         cmocka_unit_test(an_option_of_another_command_is_refused),
         cmocka_unit_test(numbers_are_read_strictly),

@@ -9,5 +9,6 @@ clef_status command_ask(const args *a, clef_error *err);
 clef_status command_encode(const args *a, clef_error *err);
 clef_status command_info(const args *a, clef_error *err);
 clef_status command_bench(const args *a, clef_error *err);
+clef_status command_gate(const args *a, clef_error *err);
 
 #endif
