@@ -1,19 +1,18 @@
 /* gate.c - clef gate: recorded runs against a checkpoint, or two checkpoints against each other.
  *
  * The table is printed whatever comes of it; a gate that does not hold is a failure with a sentence
- * of its own. Ids in the table come from files: each line passes through term_add_safe. */
+ * of its own. Ids in the table come from files: each line passes through buf_add_safe. */
 #include "cli/commands.h"
 #include "cli/io.h"
 #include "cli/model.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
-#include "cli/term.h"
 
 static clef_status print_table(const char *table, clef_error *err) {
     buf out = {0};
     while (*table != '\0') {
         const size_t n = strcspn(table, "\n");
-        term_add_safe(&out, (str){table, n});
+        buf_add_safe(&out, (str){table, n});
         buf_add_char(&out, '\n');
         table += n + (table[n] == '\n');
     }
