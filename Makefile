@@ -5,6 +5,7 @@
 #   make test         set-up, build, all tests
 #   make check        format, tidy, layers, headers alone, both compilers
 #   make asan tsan    the tests under the sanitizers, in their own build folders
+#   make test-arm     the verbs' tests for 64-bit Arm, cross-built, under emulation
 #   make fuzz         every fuzz harness for FUZZ_SECONDS seconds
 #   make parity       the long comparisons against CPython and the reference tokenizer
 #   make bench        the measured table of the README, MODEL=DIR
@@ -78,7 +79,10 @@ $(B)/clef.1: $(B)/clef
 
 # Bytes from outside are read in these folders: every narrowing is spelled out.
 $(B)/src/text/%.o $(B)/src/request/%.o $(B)/src/checkpoint/%.o: CFLAGS_ALL += -Wconversion
-$(B)/src/compute/kernels_avx2.o: CFLAGS_ALL += -mavx2 -mfma -mf16c -O3
+ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
+$(B)/src/compute/kernels_avx2.o: CFLAGS_ALL += -mavx2 -mfma -mf16c
+endif
+$(B)/src/compute/kernels_avx2.o $(B)/src/compute/kernels_neon.o: CFLAGS_ALL += -O3
 # Without register lanes every vector is an object on the stack, and gcc takes minutes to guard the
 # scope of each one.
 $(B)/src/compute/kernels_scalar.o: CFLAGS_ALL += -O3 \
@@ -162,11 +166,21 @@ fuzz:
 	  LDFLAGS="-fsanitize=address,undefined"
 	@tools/run_fuzz $(FUZZ_SECONDS) $(FUZZ_SRC:%.c=build/fuzz/%)
 
+# The verbs on 64-bit Arm, cross-built and run under emulation: the NEON table against the scalar one
+# of that processor, bit for bit, and both against loops in double.
+ARM_TESTS = $(patsubst %,build/arm/src/compute/%_test,fmath kernels linear rows attend delta)
+.PHONY: test-arm
+test-arm:
+	@tools/setup.sh arm
+	@$(SUBMAKE) $(ARM_TESTS) B=build/arm CC=aarch64-linux-gnu-gcc
+	@RUN=qemu-aarch64 tools/run_tests $(ARM_TESTS)
+
 # ---- checks ----------------------------------------------------------------------------------
 
 C_FILES = $(sort $(wildcard include/*.h src/*/*.[ch] tests/*.[ch] fuzz/*.[ch] tools/*.[ch] examples/*.[ch]))
-# The bodies that every kernel table includes stand on the lanes of the table: no headers.
-HEADERS = $(filter-out src/compute/body_%.h,$(filter %.h,$(C_FILES)))
+# No headers by themselves: the bodies that every kernel table includes stand on the lanes of the
+# table, and arm_neon.h is there for Arm alone.
+HEADERS = $(filter-out src/compute/body_%.h src/compute/lanes_neon.h,$(filter %.h,$(C_FILES)))
 AVX2_FILES = src/compute/lanes_avx2.h src/compute/kernels_avx2.c
 TIDY_STAMPS = $(patsubst %.c,$(B)/tidy/%.ok,$(filter %.c,$(C_FILES)))
 HEADER_STAMPS = $(HEADERS:%=$(B)/headers/%.ok)

@@ -67,7 +67,7 @@ typedef struct {
     const char *hub_cache; /* folder that holds models--Org--Name; NULL: names are not looked up */
     unsigned threads;      /* 0: as many as this process may run on */
     uint32_t chunk;        /* rows computed per step, 1..4096; 0: 512 */
-    const char *kernels;   /* "scalar" or "avx2"; NULL: the best this CPU has */
+    const char *kernels;   /* "scalar", "avx2", "neon"; NULL: the best this CPU has */
     const char *split; /* "qwen2" or "qwen35" overrides tokenizer.json's pattern; NULL: as stated */
     int tokenizer_only;    /* nonzero: open tokenizer.json alone; only clef_encode works then */
     const char *tokenizer; /* tokenizer_only: this file instead of the model's; model may be NULL */

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what a make target needs and this machine lacks.
 #
-# Usage: tools/setup.sh demo|test|check|parity
+# Usage: tools/setup.sh demo|test|check|parity|arm
 #
 # Each need is probed by using it (a header that compiles, a command that is found), so nothing is
 # asked of a machine that has it in another way. Missing Debian packages are named first, then
@@ -11,9 +11,9 @@ set -eu
 
 stage=${1:-}
 case $stage in
-demo | test | check | parity) ;;
+demo | test | check | parity | arm) ;;
 *)
-    echo "usage: tools/setup.sh demo|test|check|parity" >&2
+    echo "usage: tools/setup.sh demo|test|check|parity|arm" >&2
     exit 2
     ;;
 esac
@@ -56,6 +56,11 @@ fi
 if [ "$stage" = parity ]; then
     need python3-venv python3 -c 'import ensurepip, venv'
 fi
+if [ "$stage" = arm ]; then
+    need gcc-aarch64-linux-gnu in_path aarch64-linux-gnu-gcc
+    need qemu-user in_path qemu-aarch64
+    need libcmocka-dev:arm64 compiles aarch64-linux-gnu-gcc 'int main(void) { return 0; }' -lcmocka
+fi
 if [ "$stage" = check ]; then
     need clang in_path clang
     need clang-format in_path clang-format
@@ -84,6 +89,12 @@ else
     echo "run this as root, then try again:" >&2
     echo "    apt-get update && $command" >&2
     exit 2
+fi
+
+# The other architecture's packages are known only once it is named, and its lists fetched.
+if [ "$stage" = arm ]; then
+    $as_root dpkg --add-architecture arm64
+    $as_root apt-get update
 fi
 
 # Package lists may be missing or old: they are fetched once when the first try fails.

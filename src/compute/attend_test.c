@@ -186,7 +186,6 @@ static void long_records_match_in_the_form_of_the_joint_head(void **state) {
 
 static void every_table_gives_the_bits_of_the_scalar_one(void **state) {
     (void)state;
-    static const char *const tables[] = {"avx2"};
     static const uint32_t head_dims[] = {5, 64, 300};
     for (size_t i = 0; i < COUNT(head_dims); i++) {
         for (int causal = 0; causal < 2; causal++) {
@@ -195,9 +194,9 @@ static void every_table_gives_the_bits_of_the_scalar_one(void **state) {
             float *want = malloc(out_bytes(&o.a));
             assert_non_null(want);
             memcpy(want, o.out, out_bytes(&o.a));
-            for (size_t t = 0; t < COUNT(tables); t++) {
+            for (size_t t = 0; kernels_at(t) != NULL; t++) {
                 compute *c = NULL;
-                if (compute_open(&c, tables[t], 1, NULL) != CLEF_OK) continue;
+                assert_int_equal(compute_open(&c, kernels_at(t)->name, 1, NULL), CLEF_OK);
                 memset(o.out, 0xff, out_bytes(&o.a));
                 attend(c, &o.a);
                 compute_close(c);

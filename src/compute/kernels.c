@@ -8,6 +8,9 @@ static const kernel_table *const tables[] = {
 #if defined(__x86_64__)
     &kernels_avx2,
 #endif
+#if defined(__aarch64__)
+    &kernels_neon,
+#endif
     &kernels_scalar,
 };
 
@@ -15,6 +18,12 @@ enum { N_TABLES = sizeof tables / sizeof tables[0] };
 
 static bool can_run(const kernel_table *t) {
     return (t->needs & ~cpu_features()) == 0;
+}
+
+const kernel_table *kernels_at(size_t i) {
+    for (size_t t = 0; t < N_TABLES; t++)
+        if (can_run(tables[t]) && i-- == 0) return tables[t];
+    return NULL;
 }
 
 clef_status kernels_choose(const kernel_table **out, const char *name, clef_error *err) {
@@ -27,9 +36,9 @@ clef_status kernels_choose(const kernel_table **out, const char *name, clef_erro
         return CLEF_OK;
     }
     buf names = {0};
-    for (int i = 0; i < N_TABLES; i++)
-        if (can_run(tables[i]))
-            buf_printf(&names, "%s%s", names.n > 0 ? ", " : "", tables[i]->name);
+    const kernel_table *t;
+    for (size_t i = 0; (t = kernels_at(i)) != NULL; i++)
+        buf_printf(&names, "%s%s", i > 0 ? ", " : "", t->name);
     clef_status s = buf_status(&names, err);
     if (s == CLEF_OK)
         s = clef_fail(err, CLEF_ERR_INPUT, "kernels '%s': %s; this processor runs %s", name,

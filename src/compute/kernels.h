@@ -73,6 +73,13 @@ extern const kernel_table kernels_scalar;
 #if defined(__x86_64__)
 extern const kernel_table kernels_avx2;
 #endif
+#if defined(__aarch64__)
+extern const kernel_table kernels_neon;
+#endif
+
+/* The i-th table of this build that this processor can run, the best first and the scalar one last;
+ * NULL behind it. */
+const kernel_table *kernels_at(size_t i);
 
 /* The table called `name`, or the best one this processor runs when NULL. CLEF_ERR_INPUT names the
  * tables that it can run. */

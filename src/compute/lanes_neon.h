@@ -1,0 +1,89 @@
+/* lanes_neon.h - eight independent f32 lanes in two NEON registers; each operation gives the bits
+ * of its twin in lanes_scalar.h. Included by kernels_neon.c only, before the kernel bodies. */
+#ifndef COMPUTE_LANES_H
+#define COMPUTE_LANES_H
+
+#include <arm_neon.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define LANES 8
+#define LANES_ARE_REGISTERS 1
+
+typedef struct {
+    float32x4_t lo, hi; /* lanes 0 to 3, 4 to 7 */
+} f8;
+
+static inline f8 f8_load(const float *p) {
+    return (f8){vld1q_f32(p), vld1q_f32(p + 4)};
+}
+static inline void f8_store(float *p, f8 a) {
+    vst1q_f32(p, a.lo);
+    vst1q_f32(p + 4, a.hi);
+}
+static inline f8 f8_set1(float x) {
+    return (f8){vdupq_n_f32(x), vdupq_n_f32(x)};
+}
+static inline f8 f8_add(f8 a, f8 b) {
+    return (f8){vaddq_f32(a.lo, b.lo), vaddq_f32(a.hi, b.hi)};
+}
+static inline f8 f8_sub(f8 a, f8 b) {
+    return (f8){vsubq_f32(a.lo, b.lo), vsubq_f32(a.hi, b.hi)};
+}
+static inline f8 f8_mul(f8 a, f8 b) {
+    return (f8){vmulq_f32(a.lo, b.lo), vmulq_f32(a.hi, b.hi)};
+}
+static inline f8 f8_div(f8 a, f8 b) {
+    return (f8){vdivq_f32(a.lo, b.lo), vdivq_f32(a.hi, b.hi)};
+}
+static inline f8 f8_sqrt(f8 a) {
+    return (f8){vsqrtq_f32(a.lo), vsqrtq_f32(a.hi)};
+}
+static inline f8 f8_fma(f8 a, f8 b, f8 c) {
+    return (f8){vfmaq_f32(c.lo, a.lo, b.lo), vfmaq_f32(c.hi, a.hi, b.hi)};
+}
+/* vmaxq would give NaN where either is NaN, and +0 of two zeros. */
+static inline f8 f8_max(f8 a, f8 b) {
+    return (f8){vbslq_f32(vcgtq_f32(a.lo, b.lo), a.lo, b.lo),
+                vbslq_f32(vcgtq_f32(a.hi, b.hi), a.hi, b.hi)};
+}
+static inline f8 f8_min(f8 a, f8 b) {
+    return (f8){vbslq_f32(vcltq_f32(a.lo, b.lo), a.lo, b.lo),
+                vbslq_f32(vcltq_f32(a.hi, b.hi), a.hi, b.hi)};
+}
+static inline f8 f8_round(f8 a) {
+    return (f8){vrndnq_f32(a.lo), vrndnq_f32(a.hi)};
+}
+static inline f8 f8_select_lt(f8 a, f8 b, f8 x, f8 y) {
+    return (f8){vbslq_f32(vcltq_f32(a.lo, b.lo), x.lo, y.lo),
+                vbslq_f32(vcltq_f32(a.hi, b.hi), x.hi, y.hi)};
+}
+/* 2^n for four integral n in [-126, 127]. */
+static inline float32x4_t four_pow2(float32x4_t n) {
+    return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(vcvtq_s32_f32(n), vdupq_n_s32(127)), 23));
+}
+static inline f8 f8_scale2(f8 a, f8 n) {
+    return (f8){vmulq_f32(a.lo, four_pow2(n.lo)), vmulq_f32(a.hi, four_pow2(n.hi))};
+}
+static inline float f8_sum(f8 a) {
+    const float32x4_t four = vaddq_f32(a.lo, a.hi);
+    const float32x2_t two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
+    return vget_lane_f32(two, 0) + vget_lane_f32(two, 1);
+}
+static inline f8 f8_load_bf16(const void *p) {
+    uint16x8_t half;
+    memcpy(&half, p, sizeof half); /* weights have any alignment */
+    return (f8){vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(half), 16)),
+                vreinterpretq_f32_u32(vshll_n_u16(vget_high_u16(half), 16))};
+}
+
+static inline f8 f8_load_i8(const void *p) {
+    int8x8_t codes;
+    memcpy(&codes, p, sizeof codes);
+    const int16x8_t wide = vmovl_s8(codes);
+    return (f8){vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide))),
+                vcvtq_f32_s32(vmovl_s16(vget_high_s16(wide)))};
+}
+
+#endif
