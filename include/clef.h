@@ -223,8 +223,9 @@ typedef struct {
  * form decision-contract section 13 describes. Ids and spans have to be equal, then the bars above
  * hold, then the first run repeated at the end has to give the same bits. What a file does not hold
  * (withheld ids, pictures) is named as not checked, and a check that had nothing to look at does
- * not hold. *holds is nonzero when every check holds; *table is for people (its lines hold ids from
- * the files), *report is JSON with every run. Free both with clef_text_free. `options` may be NULL. */
+ * not hold. *holds is nonzero when every check holds; *table is for people (what comes from the
+ * files is made safe to print), *report is JSON with every run. Free both with clef_text_free.
+ * `options` may be NULL. */
 CLEF_API clef_status clef_gate(clef_engine *engine, const clef_gate_options *options,
                                const char *const *fixtures, size_t n_fixtures, int *holds,
                                char **table, char **report, clef_error *err);

@@ -1,26 +1,12 @@
 /* gate.c - clef gate: recorded runs against a checkpoint, or two checkpoints against each other.
  *
  * The table is printed whatever comes of it; a gate that does not hold is a failure with a sentence
- * of its own. Ids in the table come from files: each line passes through buf_add_safe. */
+ * of its own. */
 #include "cli/commands.h"
 #include "cli/io.h"
 #include "cli/model.h"
 #include "cli/progress.h"
 #include "cli/stop.h"
-
-static clef_status print_table(const char *table, clef_error *err) {
-    buf out = {0};
-    while (*table != '\0') {
-        const size_t n = strcspn(table, "\n");
-        buf_add_safe(&out, (str){table, n});
-        buf_add_char(&out, '\n');
-        table += n + (table[n] == '\n');
-    }
-    clef_status s = buf_status(&out, err);
-    if (s == CLEF_OK) s = io_write(NULL, (str){out.p, out.n}, err);
-    buf_free(&out);
-    return s;
-}
 
 static clef_status write_report(const args *a, const char *report, clef_error *err) {
     const char *path = a->options[OPTION_REPORT].text;
@@ -74,7 +60,7 @@ clef_status command_gate(const args *a, clef_error *err) {
     if (s == CLEF_OK) s = clef_open(&engine, &options, err);
     if (s == CLEF_OK) s = stop_status(err);
     if (s == CLEF_OK) s = run(a, &options, engine, &other, &table, &report, &holds, err);
-    if (s == CLEF_OK) s = print_table(table, err);
+    if (s == CLEF_OK) s = io_write(NULL, str_of(table), err);
     if (s == CLEF_OK) s = write_report(a, report, err);
     if (s == CLEF_OK && !holds)
         s = clef_fail(err, CLEF_ERR_FORMAT, "%s: the gate refuses it", options.model);

@@ -133,9 +133,9 @@ static void add_kind(buf *table, buf *object, const char *name, const kind_numbe
 static void print(buf *table, buf *object, const comparison *c) {
     kind_numbers all = {0};
     buf_add_text(table, "model    ");
-    pyjson_string(table, str_of(c->engines[0]->dir));
+    buf_add_safe(table, str_of(c->engines[0]->dir));
     buf_add_text(table, "\nagainst  ");
-    pyjson_string(table, str_of(c->engines[1]->dir));
+    buf_add_safe(table, str_of(c->engines[1]->dir));
     buf_printf(table, "\n%zu requests, mean over requests of mean |dp| %.7f\n", c->n_requests,
                c->sum_of_means / (double)c->n_requests);
     if (c->n_other_ids > 0)
@@ -164,8 +164,8 @@ static void print(buf *table, buf *object, const comparison *c) {
 }
 
 clef_status clef_compare(clef_engine *e, clef_engine *other, const clef_gate_options *options,
-                         const char *const *requests, size_t n_requests, char **table, char **report,
-                         clef_error *err) {
+                         const char *const *requests, size_t n_requests, char **table,
+                         char **report, clef_error *err) {
     const clef_gate_options none = {0};
     comparison c = {.engines = {e, other}, .o = options == NULL ? &none : options};
     if (!e->has_weights || !other->has_weights)

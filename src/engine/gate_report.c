@@ -1,7 +1,7 @@
 /* gate_report.c - what the gate found, as a table for people and as JSON with every run.
  *
- * Ids come from the fixtures and may hold anything: they are printed as JSON strings, so a line of
- * the table stays a line. */
+ * Ids come from the fixtures and may hold anything: in the table they pass through buf_add_safe, so
+ * that they cannot steer a terminal and a line stays a line. */
 #include "engine/gate.h"
 #include "text/pyjson.h"
 
@@ -13,6 +13,12 @@ static const char *match_word(gate_match m) {
 
 /* ---- the table ---- */
 
+static void quote(buf *out, str text) {
+    buf_add_char(out, '"');
+    buf_add_safe(out, text);
+    buf_add_char(out, '"');
+}
+
 static void table_run(buf *out, const gate_run *r) {
     buf_printf(out, "%7u  %-11s  %-11s  ", r->want->n_tokens, match_word(r->ids),
                match_word(r->spans));
@@ -23,7 +29,7 @@ static void table_run(buf *out, const gate_run *r) {
     } else {
         buf_printf(out, "%7s  %4s  %9s  %9s  ", "-", "-", "-", "-");
     }
-    pyjson_string(out, r->want->id);
+    quote(out, r->want->id);
     buf_add_char(out, '\n');
 }
 
@@ -38,15 +44,15 @@ static void table_near_ties(buf *out, const gate_result *g) {
             if (!any) buf_add_text(out, "\nnear ties (not in the answers, but in both bars)\n");
             any = true;
             buf_printf(out, "  margin %.4f, |dp| %.7f, ", k->margin, k->max_dp);
-            pyjson_string(out, w->options[k->oracle]);
+            quote(out, w->options[k->oracle]);
             buf_add_text(out, k->found == k->oracle ? " kept in " : " became ");
             if (k->found != k->oracle) {
-                pyjson_string(out, w->options[k->found]);
+                quote(out, w->options[k->found]);
                 buf_add_text(out, " in ");
             }
-            pyjson_string(out, r->want->id);
+            quote(out, r->want->id);
             buf_add_char(out, ' ');
-            pyjson_string(out, w->id);
+            quote(out, w->id);
             buf_add_char(out, '\n');
         }
     }
@@ -62,8 +68,10 @@ static void table_reasons(buf *out, const gate_result *g, bool faults, const cha
         if (!any) buf_printf(out, "\n%s\n", title);
         any = true;
         buf_add_text(out, "  ");
-        pyjson_string(out, r->want->id);
-        buf_printf(out, ": %s\n", r->why.text);
+        quote(out, r->want->id);
+        buf_add_text(out, ": ");
+        buf_add_safe(out, str_of(r->why.text));
+        buf_add_char(out, '\n');
     }
 }
 
@@ -75,14 +83,13 @@ static void table_worst(buf *out, const gate_result *g) {
             worst = &g->runs[i];
     if (worst == NULL) return;
     uint32_t q = 0, at = worst->numbers.worst;
-    while (at >= worst->want->questions[q].n_options)
-        at -= worst->want->questions[q++].n_options;
+    while (at >= worst->want->questions[q].n_options) at -= worst->want->questions[q++].n_options;
     buf_printf(out, "\nlargest |dp| %.7f: run ", worst->numbers.max_dp);
-    pyjson_string(out, worst->want->id);
+    quote(out, worst->want->id);
     buf_add_text(out, ", question ");
-    pyjson_string(out, worst->want->questions[q].id);
+    quote(out, worst->want->questions[q].id);
     buf_add_text(out, ", option ");
-    pyjson_string(out, worst->want->questions[q].options[at]);
+    quote(out, worst->want->questions[q].options[at]);
     buf_printf(out, "\nmean over runs of mean |dp| %.7f\n", g->mean_dp);
 }
 
@@ -100,7 +107,7 @@ static void table_arms(buf *out, const gate_result *g) {
             buf_printf(out, "caught by %s; |dp| %.7f", a->by, a->max_dp);
             if (a->run != NULL) {
                 buf_add_text(out, " in ");
-                pyjson_string(out, a->run->id);
+                quote(out, a->run->id);
             }
             buf_add_char(out, '\n');
         }
@@ -135,7 +142,7 @@ void gate_table(buf *out, const gate_result *g) {
         n_options += g->runs[i].want->n_options;
     }
     buf_printf(out, "model ");
-    pyjson_string(out, str_of(g->model));
+    quote(out, str_of(g->model));
     buf_printf(out, ": %zu runs, %zu questions, %zu options from %zu files\n\n", g->n_runs,
                n_questions, n_options, g->n_files);
     buf_printf(out, "%7s  %-11s  %-11s  %7s  %4s  %9s  %9s  %s\n", "tokens", "ids", "spans",
