@@ -42,6 +42,16 @@ clef_status engine_open_weights(clef_engine *e, const clef_options *options, cle
     return CLEF_OK;
 }
 
+clef_status engine_check_tokenizer(const tokenizer *t, const config *cfg, clef_error *err) {
+    TRY(prompt_check_tokenizer(t, err));
+    const uint32_t max_id = tokenizer_describe(t).max_id;
+    if (cfg != NULL && max_id >= cfg->vocab)
+        return clef_fail(err, CLEF_ERR_FORMAT,
+                         "tokenizer.json: token ids go up to %u, the model has %u embedding rows",
+                         max_id, cfg->vocab);
+    return CLEF_OK;
+}
+
 clef_status engine_open_tokenizer(clef_engine *e, const clef_options *options, clef_error *err) {
     char *found = NULL;
     const char *path = options->tokenizer_only ? options->tokenizer : NULL;
@@ -50,12 +60,7 @@ clef_status engine_open_tokenizer(clef_engine *e, const clef_options *options, c
         path = found;
     }
     clef_status s = tokenizer_load(&e->tok, path, options->split, err);
-    if (s == CLEF_OK) s = prompt_check_tokenizer(e->tok, err);
-    const uint32_t max_id = s == CLEF_OK ? tokenizer_describe(e->tok).max_id : 0;
-    if (s == CLEF_OK && e->has_weights && max_id >= e->cfg.vocab)
-        s = clef_fail(err, CLEF_ERR_FORMAT,
-                      "%s: token ids go up to %u, the model has %u embedding rows", path, max_id,
-                      e->cfg.vocab);
+    if (s == CLEF_OK) s = engine_check_tokenizer(e->tok, e->has_weights ? &e->cfg : NULL, err);
     free(found);
     return s;
 }

@@ -40,6 +40,10 @@ clef_status engine_open_weights(clef_engine *e, const clef_options *options, cle
 clef_status engine_run(clef_engine *e, const model *m, clef_progress *progress, void *user,
                        batch_item *items, size_t n, clef_error *err);
 
+/* Whether prompts can be made with `t` and every id it gives has a row in the model of `cfg` (NULL:
+ * no model to compare with). */
+clef_status engine_check_tokenizer(const tokenizer *t, const config *cfg, clef_error *err);
+
 /* The tokenizer's file and its agreement with the weights. */
 clef_status engine_open_tokenizer(clef_engine *e, const clef_options *options, clef_error *err);
 

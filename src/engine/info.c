@@ -107,13 +107,7 @@ static void describe_tokenizer(report *r, const tokenizer *t, const config *cfg)
     add_number(r, "merges", "  merges", f.n_merges);
     add_number(r, "tokens_unreachable", "  unreachable", f.n_unreachable);
     clef_error err = {0};
-    if (prompt_check_tokenizer(t, &err) != CLEF_OK) add_problem(r, &err);
-    if (cfg != NULL && f.max_id >= cfg->vocab) {
-        clef_fail(&err, CLEF_ERR_FORMAT,
-                  "tokenizer.json: token ids go up to %u, the model has %u embedding rows",
-                  f.max_id, cfg->vocab);
-        add_problem(r, &err);
-    }
+    if (engine_check_tokenizer(t, cfg, &err) != CLEF_OK) add_problem(r, &err);
 }
 
 static void describe_weights(report *r, const char *dir, const config *cfg) {
