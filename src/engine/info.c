@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "checkpoint/hub.h"
 #include "engine/engine.h"
-#include "request/prompt.h"
 #include "text/pyjson.h"
 
 typedef enum { FACT_TEXT, FACT_NUMBER } fact_kind;
