@@ -206,7 +206,8 @@ check-compilers:
 
 $(B)/tidy/%.ok: %.c .clang-tidy $(HEADERS)
 	@mkdir -p $(@D)
-	$(call say,tidy,$<) clang-tidy --quiet $< -- $(CPPFLAGS) $(TEST_CPPFLAGS) -std=c11 $(if $(filter $<,$(AVX2_FILES)),-mavx2 -mfma -mf16c)
+	$(call say,tidy,$<) clang-tidy --quiet $< -- $(CPPFLAGS) $(TEST_CPPFLAGS) -std=c11 \
+	  $(if $(filter $<,$(AVX2_FILES)),-mavx2 -mfma -mf16c) 2> $@.log || { cat $@.log; exit 1; }
 	@touch $@
 $(B)/headers/%.ok: % $(HEADERS)
 	@mkdir -p $(@D)
