@@ -31,7 +31,7 @@ OPT ?= -O2 -g
 CPPFLAGS += -Iinclude -Isrc -I. -D_XOPEN_SOURCE=700
 CFLAGS_ALL = -std=c11 $(OPT) $(WARN) -ffp-contract=off -fvisibility=hidden -fPIC -pthread $(CFLAGS)
 LDFLAGS_ALL = -pthread $(LDFLAGS)
-LDLIBS_ALL = -lm $(LDLIBS)
+LDLIBS_ALL = -lm -lcrypto $(LDLIBS)
 
 LIB_SRC := $(filter-out %_test.c,$(wildcard $(patsubst %,src/%/*.c,base text request checkpoint compute model engine)))
 CLI_SRC := $(filter-out %_test.c,$(wildcard src/cli/*.c))

@@ -41,6 +41,8 @@ need gcc in_path "$cc"
 need make in_path make
 need libc6-dev compiles "${cc%% *}" '#include <stdio.h>
 int main(void) { return 0; }'
+need libssl-dev compiles "${cc%% *}" '#include <openssl/evp.h>
+int main(void) { return EVP_MD_CTX_new() == NULL; }' -lcrypto
 if [ "$stage" != demo ]; then
     need libcmocka-dev compiles "${cc%% *}" '#include <stdarg.h>
 #include <stddef.h>
@@ -59,6 +61,8 @@ fi
 if [ "$stage" = arm ]; then
     need gcc-aarch64-linux-gnu in_path aarch64-linux-gnu-gcc
     need qemu-user in_path qemu-aarch64
+    need libssl-dev:arm64 compiles aarch64-linux-gnu-gcc '#include <openssl/evp.h>
+int main(void) { return EVP_MD_CTX_new() == NULL; }' -lcrypto
     need libcmocka-dev:arm64 compiles aarch64-linux-gnu-gcc 'int main(void) { return 0; }' -lcmocka
 fi
 if [ "$stage" = check ]; then

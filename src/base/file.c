@@ -1,5 +1,6 @@
 /* file.c - reading and mapping. Directories, pipes and devices are refused: a size is only a size
  * for a regular file. */
+#define _GNU_SOURCE /* madvise: posix_madvise does nothing with DONTNEED */
 #include "base/file.h"
 
 #include <errno.h>
@@ -30,7 +31,8 @@ static clef_status open_regular(int *fd, size_t *n, const char *path, clef_error
     return CLEF_OK;
 }
 
-clef_status file_read(buf *out, const char *path, size_t max_bytes, clef_error *err) {
+clef_status file_blocks(const char *path, size_t max_bytes, file_visit *visit, void *context,
+                        clef_error *err) {
     int fd = -1;
     size_t size = 0;
     TRY(open_regular(&fd, &size, path, err));
@@ -53,14 +55,25 @@ clef_status file_read(buf *out, const char *path, size_t max_bytes, clef_error *
                           "%s: grew beyond the limit of %zu bytes while it was read", path,
                           max_bytes);
         else
-            buf_add(out, block, (size_t)got);
+            s = visit(context, block, (size_t)got, err);
     }
     free(block);
     close(fd);
     if (s == CLEF_OK && done < size)
         s = clef_fail(err, CLEF_ERR_IO, "%s: shrank from %zu to %zu bytes while it was read", path,
                       size, done);
-    return s == CLEF_OK ? buf_status(out, err) : s;
+    return s;
+}
+
+static clef_status add_to_buf(void *context, const void *bytes, size_t n, clef_error *err) {
+    (void)err; /* a buffer keeps its failure */
+    buf_add(context, bytes, n);
+    return CLEF_OK;
+}
+
+clef_status file_read(buf *out, const char *path, size_t max_bytes, clef_error *err) {
+    TRY(file_blocks(path, max_bytes, add_to_buf, out, err));
+    return buf_status(out, err);
 }
 
 clef_status file_map_open(file_map *out, const char *path, clef_error *err) {
@@ -97,6 +110,17 @@ void file_unmap(file_map *map) {
     } address = {.in = map->data};
     munmap(address.out, map->n);
     *map = (file_map){0};
+}
+
+void file_forget(const void *data, size_t n) {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t begin = ((uintptr_t)data + page - 1) / page * page;
+    const uintptr_t end = ((uintptr_t)data + n) / page * page;
+    union {
+        uintptr_t number;
+        void *pointer;
+    } address = {.number = begin};
+    if (begin < end) madvise(address.pointer, end - begin, MADV_DONTNEED);
 }
 
 bool file_exists(const char *path) {

@@ -3,6 +3,7 @@
 #include "base/tensor.h"
 
 #include <assert.h>
+#include <math.h>
 
 static const struct {
     const char *name;
@@ -59,6 +60,22 @@ float f16_to_float(uint16_t bits) {
                                          : sign | (exponent + 112) << 23 | fraction << 13;
     memcpy(&value, &wide, sizeof value);
     return value;
+}
+
+uint16_t f16_from_float(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    const uint16_t sign = (uint16_t)(bits >> 16 & 0x8000u);
+    bits &= 0x7FFFFFFFu;
+    if (bits > 0x7F800000u) return sign | 0x7E00u;
+    if (bits >= 0x477FF000u) return sign | 0x7C00u;
+    if (bits < 0x38800000u) { /* below 2^-14: multiples of 2^-24; 1024 of them are 2^-14 itself */
+        float size;
+        memcpy(&size, &bits, sizeof size);
+        return sign | (uint16_t)rintf(size * 0x1p24f);
+    }
+    bits += 0xFFFu + (bits >> 13 & 1);
+    return sign | (uint16_t)((bits >> 13) - (112u << 10));
 }
 
 void tensor_to_float(float *out, dtype type, const void *data, size_t first, size_t n) {

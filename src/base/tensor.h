@@ -59,6 +59,8 @@ static inline float bf16_to_float(uint16_t bits) {
 /* Round to nearest, ties to even; NaN stays NaN. */
 uint16_t bf16_from_float(float value);
 float f16_to_float(uint16_t bits);
+/* Round to nearest, ties to even; from 65520 on infinity. */
+uint16_t f16_from_float(float value);
 
 /* Widens `n` values of type BF16, F16 or F32 at `data`, starting at element `first`, to `out`. The
  * caller has checked the type. */

@@ -66,6 +66,35 @@ static void narrowing_to_bf16_takes_the_nearest_and_the_even_of_two(void **state
     assert_true(isnan(bf16_to_float(bf16_from_float(float_of(0x7F800001)))));
 }
 
+static void f16_survives_widening_and_narrowing(void **state) {
+    (void)state;
+    for (uint32_t bits = 0; bits < 0x10000; bits++) {
+        const int is_nan = (bits & 0x7FFF) > 0x7C00;
+        const uint16_t back = f16_from_float(f16_to_float((uint16_t)bits));
+        if (is_nan)
+            assert_true((back & 0x7FFF) > 0x7C00);
+        else
+            assert_int_equal(back, bits);
+    }
+}
+
+/* Half way between neighbours, and one f32 step to either side of it; the half-way points of the
+ * subnormals and the border to infinity included. */
+static void narrowing_to_f16_takes_the_nearest_and_the_even_of_two(void **state) {
+    (void)state;
+    for (uint32_t bits = 0; bits < 0x7C00; bits++) {
+        const double low = by_definition((uint16_t)bits, 5);
+        const double high = bits == 0x7BFF ? 65536.0 : by_definition((uint16_t)(bits + 1), 5);
+        const float half = (float)((low + high) / 2);
+        assert_int_equal(f16_from_float(half), bits + bits % 2);
+        assert_int_equal(f16_from_float(-half), 0x8000 + bits + bits % 2);
+        assert_int_equal(f16_from_float(nextafterf(half, 0)), bits);
+        assert_int_equal(f16_from_float(nextafterf(half, INFINITY)), bits + 1);
+    }
+    assert_int_equal(f16_from_float(1e30f), 0x7C00);
+    assert_int_equal(f16_from_float(0x1p-149f), 0);
+}
+
 static void values_widen_from_unaligned_bytes_and_any_start(void **state) {
     (void)state;
     unsigned char bytes[1 + 12 * sizeof(float)];
@@ -110,6 +139,8 @@ int main(void) {
         cmocka_unit_test(every_16_bit_value_widens_to_its_definition),
         cmocka_unit_test(bf16_survives_widening_and_narrowing),
         cmocka_unit_test(narrowing_to_bf16_takes_the_nearest_and_the_even_of_two),
+        cmocka_unit_test(f16_survives_widening_and_narrowing),
+        cmocka_unit_test(narrowing_to_f16_takes_the_nearest_and_the_even_of_two),
         cmocka_unit_test(values_widen_from_unaligned_bytes_and_any_start),
         cmocka_unit_test(each_type_has_a_name_and_the_width_in_it),
     };
