@@ -234,8 +234,15 @@ static void each_slot(const config *cfg, slot_visit *visit, void *context) {
                 const int n = groups[g].prefix == NULL ? snprintf(name, sizeof name, "%s", r->name)
                                                        : snprintf(name, sizeof name, "%s%u.%s",
                                                                   groups[g].prefix, i, r->name);
-                slot s = {
-                    {{name, (size_t)n}, groups[g].head, r->use, r->rank, {0}}, g, i, r->offset};
+                slot s = {.tensor = {.name = {name, (size_t)n},
+                                     .head = groups[g].head,
+                                     .use = r->use,
+                                     .linear = g == LAYERS && r->use == BIND_MATRIX,
+                                     .layer = i,
+                                     .rank = r->rank},
+                          .group = g,
+                          .index = i,
+                          .offset = r->offset};
                 for (uint32_t d = 0; d < r->rank; d++)
                     s.tensor.shape[d] = dim_size(cfg, r->shape[d]);
                 visit(context, &s);
@@ -307,6 +314,71 @@ static bool is_mlx_conv(const tensor *found, const bind_tensor *wanted) {
            found->shape[1] == wanted->shape[2] && found->shape[2] == wanted->shape[1];
 }
 
+/* The scales of an int8 weight, or NULL. */
+static const tensor *find_scales(const safetensors *st, str weight) {
+    char name[160];
+    const int n = snprintf(name, sizeof name, "%.*s_scale", STR_ARG(weight));
+    return safetensors_find(st, (str){name, (size_t)n});
+}
+
+static bool all_zero(const unsigned char *codes) {
+    for (int i = 0; i < INT8_BLOCK; i++)
+        if (codes[i] != 0) return false;
+    return true;
+}
+
+/* Codes and scales that no converter writes: -128, which is outside the symmetric range, and a
+ * scale that is not a positive number, unless it is zero and its block too. */
+static clef_status check_int8_values(const safetensors *st, str name, const tensor *codes,
+                                     const tensor *scales, clef_error *problem) {
+    const unsigned char *data = codes->data;
+    const unsigned char *bad = memchr(data, 0x80, codes->bytes);
+    if (bad != NULL)
+        return clef_fail(problem, CLEF_ERR_FORMAT,
+                         "%s: tensor '%.*s' holds code -128 at value %zu, wanted -127 to 127",
+                         safetensors_file_of(st, codes), STR_ARG(name), (size_t)(bad - data));
+    for (size_t i = 0; i < scales->bytes / sizeof(uint16_t); i++) {
+        uint16_t bits;
+        memcpy(&bits, (const char *)scales->data + i * sizeof bits, sizeof bits);
+        if (bits > 0 && bits < 0x7C00u) continue;
+        if (bits == 0 && all_zero(data + i * INT8_BLOCK)) continue;
+        return clef_fail(problem, CLEF_ERR_FORMAT,
+                         "%s: tensor '%.*s_scale' holds %g at value %zu, wanted a positive number",
+                         safetensors_file_of(st, scales), STR_ARG(name), (double)f16_to_float(bits),
+                         i);
+    }
+    return CLEF_OK;
+}
+
+/* An int8 weight whose shape is right. */
+static clef_status check_int8(const safetensors *st, const tensor *codes, const bind_tensor *wanted,
+                              clef_error *problem) {
+    const char *file = safetensors_file_of(st, codes);
+    if (wanted->shape[1] % INT8_BLOCK != 0)
+        return clef_fail(
+            problem, CLEF_ERR_FORMAT,
+            "%s: tensor '%.*s' is I8 with rows of %llu values, wanted a multiple of %d", file,
+            STR_ARG(wanted->name), (unsigned long long)wanted->shape[1], INT8_BLOCK);
+    const tensor *scales = find_scales(st, wanted->name);
+    if (scales == NULL)
+        return clef_fail(problem, CLEF_ERR_FORMAT,
+                         "%s: tensor '%.*s_scale' is missing, '%.*s' is I8", safetensors_path(st),
+                         STR_ARG(wanted->name), STR_ARG(wanted->name));
+    const uint64_t shape[2] = {wanted->shape[0], wanted->shape[1] / INT8_BLOCK};
+    if (scales->type != DTYPE_F16 || scales->rank != 2 ||
+        memcmp(scales->shape, shape, sizeof shape) != 0) {
+        char found[200], want[100];
+        show_shape(found, sizeof found, scales->shape, scales->rank);
+        show_shape(want, sizeof want, shape, 2);
+        return clef_fail(problem, CLEF_ERR_FORMAT,
+                         "%s: tensor '%.*s_scale' is %s %s, wanted F16 %s: a scale for each block "
+                         "of %d",
+                         safetensors_file_of(st, scales), STR_ARG(wanted->name),
+                         dtype_name(scales->type), found, want, INT8_BLOCK);
+    }
+    return check_int8_values(st, wanted->name, codes, scales, problem);
+}
+
 static clef_status check_tensor(const safetensors *st, const bind_tensor *wanted,
                                 clef_error *problem) {
     const tensor *t = safetensors_find(st, wanted->name);
@@ -322,6 +394,7 @@ static clef_status check_tensor(const safetensors *st, const bind_tensor *wanted
             safetensors_file_of(st, t), STR_ARG(wanted->name), found, want,
             is_mlx_conv(t, wanted) ? " (this is the MLX layout, which is not supported)" : "");
     }
+    if (t->type == DTYPE_I8 && wanted->linear) return check_int8(st, t, wanted, problem);
     if (t->type != DTYPE_BF16 && t->type != DTYPE_F16 && t->type != DTYPE_F32)
         return clef_fail(problem, CLEF_ERR_FORMAT,
                          "%s: tensor '%.*s' is %s, wanted BF16, F16 or F32",
@@ -343,11 +416,21 @@ static void check_slot(void *context, const slot *s) {
         c->report(c->context, &problem);
 }
 
+/* Whether `name` holds the scales of an int8 weight, which check_slot has looked at. */
+static bool is_scale(const safetensors *st, str name) {
+    const str suffix = STR("_scale");
+    if (name.n < suffix.n) return false;
+    const str weight = {name.p, name.n - suffix.n};
+    const tensor *t = safetensors_find(st, weight);
+    return str_equal((str){name.p + weight.n, suffix.n}, suffix) && t != NULL &&
+           t->type == DTYPE_I8;
+}
+
 static void check_extra(const checker *c, const config *cfg, bool head) {
     const safetensors *st = head ? c->head : c->model;
     for (uint32_t i = 0; st != NULL && i < safetensors_count(st); i++) {
         const safetensors_entry e = safetensors_at(st, i);
-        if (is_expected(cfg, head, e.name)) continue;
+        if (is_expected(cfg, head, e.name) || is_scale(st, e.name)) continue;
         if (!head &&
             (begins_with(e.name, STR("model.visual.")) || begins_with(e.name, STR("mtp."))))
             continue;
@@ -414,11 +497,13 @@ static void bind_slot(void *context, const slot *s) {
     void *at = destination(b, s) + s->offset;
     const bind_use use = s->tensor.use;
     if (use == BIND_MATRIX || use == BIND_QKV) {
+        const tensor *scales = t->type == DTYPE_I8 ? find_scales(b->model, s->tensor.name) : NULL;
         const uint32_t n_parts = use == BIND_QKV ? 3 : 1;
         const uint32_t n_out = (uint32_t)t->shape[0] / n_parts;
         const char *data = t->data;
         for (uint32_t i = 0; i < n_parts; i++)
             ((matrix *)at)[i] = (matrix){.data = data + t->bytes / n_parts * i,
+                                         .scales = scales == NULL ? NULL : scales->data,
                                          .type = t->type,
                                          .n_out = n_out,
                                          .n_in = (uint32_t)t->shape[1]};

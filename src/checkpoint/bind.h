@@ -121,6 +121,8 @@ typedef struct {
     str name;
     bool head; /* of joint_head.safetensors, else of the model */
     bind_use use;
+    bool linear;    /* a linear of the backbone: may be int8 with scales in "NAME_scale" */
+    uint32_t layer; /* of the backbone, where linear */
     uint32_t rank;
     uint64_t shape[3];
 } bind_tensor;

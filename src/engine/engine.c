@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/cpu.h"
+#include "checkpoint/bundle.h"
 #include "checkpoint/hub.h"
 #include "engine/job.h"
 #include "model/position.h"
@@ -30,6 +31,8 @@ clef_status engine_open_weights(clef_engine *e, const clef_options *options, cle
     const clef_status s = safetensors_open(&e->head_file, head_path, err);
     free(head_path);
     TRY(s);
+    const json *bundle = NULL;
+    TRY(bundle_check(&bundle, e->dir, e->backbone_file, &e->mem, err));
     TRY(bind_weights(&e->w, e->backbone_file, e->head_file, &e->cfg, &e->mem, err));
     float *frequencies = arena_alloc(&e->mem, e->cfg.rotary_dim / 2, sizeof(float));
     if (frequencies == NULL) return clef_fail_memory(err);
