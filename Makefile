@@ -105,7 +105,7 @@ $(B)/tests.a: $(TEST_HELP)
 
 # A test that includes tests/oom.h decides which allocation fails.
 OOM_BIN := $(patsubst %.c,$(B)/%,$(shell grep -l '"tests/oom.h"' $(TEST_SRC) /dev/null))
-$(OOM_BIN): LDFLAGS_ALL += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=posix_memalign
+$(OOM_BIN): private LDFLAGS_ALL += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=posix_memalign
 
 $(TEST_BIN): $(B)/%: %.c $(TEST_LIBS) Makefile
 	@mkdir -p $(@D)
@@ -122,6 +122,7 @@ $(FUZZ_BIN): $(B)/%: %.c $(B)/libclef.a Makefile
 # These run the program and the tools.
 $(B)/tests/cli_test: | $(B)/clef
 $(B)/tests/synth_test: | $(B)/tools/synth
+$(B)/tests/convert_test: | $(B)/tools/synth
 
 .PHONY: tests tools fuzzers run-tests
 tests: $(TEST_BIN)

@@ -237,6 +237,33 @@ CLEF_API clef_status clef_compare(clef_engine *engine, clef_engine *other,
                                   const clef_gate_options *options, const char *const *requests,
                                   size_t n_requests, char **table, char **report, clef_error *err);
 
+/* ---- converting --------------------------------------------------------------------------- */
+
+typedef enum {
+    CLEF_FORMAT_INT8MIX = 0, /* int8 linears, but the first layers stay at 16 bit */
+    CLEF_FORMAT_INT8         /* int8 linears in all layers */
+} clef_format;
+
+/* Beside `model` and `out` all zero is the default. */
+typedef struct {
+    const char *model;     /* as in clef_options */
+    const char *hub_cache; /* as in clef_options */
+    const char *out;       /* the folder to make; it must not exist, its parent must */
+    clef_format format;
+    const char *layers_16bit; /* int8mix: "0-11" or "0,3,5-7"; NULL: the first 12 of 32 layers, and
+                               * the same share of other depths */
+    unsigned jobs;            /* threads; 0: as many as this process may run on */
+    clef_progress *progress;  /* NULL: none; counts bytes */
+    void *user;
+} clef_convert_options;
+
+/* Writes a checkpoint folder whose backbone linears are int8 (blocks of 32 along the input axis
+ * with F16 scales); clef_open takes it like the released one. The source is only read. The bytes
+ * written depend on the source's bytes, format and layers alone. The folder is made as
+ * "OUT.partial" and renamed when complete; after an interruption the same call goes on with what is
+ * there. */
+CLEF_API clef_status clef_convert(const clef_convert_options *options, clef_error *err);
+
 /* The version of the library at run time, CLEF_VERSION of its build. */
 CLEF_API const char *clef_version(void);
 

@@ -1047,6 +1047,32 @@ static void two_checkpoints_are_compared_on_requests(void **state) {
     done(&r);
 }
 
+/* What it writes is convert_test.c's concern. */
+static void convert_makes_a_folder_that_answers_and_does_not_replace_it(void **state) {
+    (void)state;
+    /* NOLINTNEXTLINE(cert-env33-c): a command of the test's own. */
+    assert_int_equal(system("rm -rf " SCRATCH "int8 " SCRATCH "int8.partial"), 0);
+    result r = run(STR(""), "convert", TOY, "--out", SCRATCH "int8", "--layers-16bit", "0-3",
+                   "--jobs", "2", NULL);
+    all_well(&r);
+    assert_int_equal(r.out.n, 0);
+    done(&r);
+    r = run(str_of(good), "ask", SCRATCH "int8", NULL);
+    all_well(&r);
+    done(&r);
+    r = run(STR(""), "convert", TOY, "--out", SCRATCH "int8", NULL);
+    failed(&r, 2, "int8: exists already: name a new folder, or remove it");
+    r = run(STR(""), "convert", TOY, NULL);
+    failed(&r, 2, "no folder to make is given; usage: clef convert --model DIR --out DIR");
+    r = run(STR(""), "convert", TOY, "--out", SCRATCH "none", "--format", "int4", NULL);
+    failed(&r, 2, "--format: 'int4' is not int8mix or int8");
+    r = run(STR(""), "convert", TOY, "--out", SCRATCH "none", "--layers-16bit", "8", NULL);
+    failed(&r, 2, "layers-16bit: '8' is no list of layers");
+    assert_int_equal(count_files("none"), 0);
+    /* NOLINTNEXTLINE(cert-env33-c): a command of the test's own. */
+    assert_int_equal(system("rm -rf " SCRATCH "int8"), 0);
+}
+
 static void help_and_version_go_to_standard_output(void **state) {
     (void)state;
     result r = run(STR(""), "--version", NULL);
@@ -1128,6 +1154,7 @@ int main(void) {
         cmocka_unit_test(the_gate_prints_a_table_and_writes_a_report),
         cmocka_unit_test(a_gate_that_refuses_ends_with_2_and_still_prints),
         cmocka_unit_test(two_checkpoints_are_compared_on_requests),
+        cmocka_unit_test(convert_makes_a_folder_that_answers_and_does_not_replace_it),
         cmocka_unit_test(help_and_version_go_to_standard_output),
         cmocka_unit_test(a_wrong_command_line_gives_one_line_and_status_2),
     };

@@ -70,6 +70,18 @@ const command_spec command_table[N_COMMANDS] = {
           "clef gate --model ./clef-int8 --fixtures fixtures.json --red",
           "Compare two checkpoints on requests of your own:",
           "clef gate ./clef-flash --against ./clef-int8 --requests a.json b.json"}},
+    [COMMAND_CONVERT] =
+        {"convert",
+         "clef convert --model DIR --out DIR [--format int8mix|int8] [option]",
+         "make a smaller copy of a checkpoint",
+         "Writes a checkpoint folder whose linears are int8: a byte a weight and a scale for each "
+         "32 of them. It is used like the released folder, which is only read. After an "
+         "interruption the same command goes on where it stopped; until the end the new folder is "
+         "called DIR.partial. The bytes written do not depend on the machine or on --jobs.",
+         {"Halve the memory of all layers but the first twelve of 32:",
+          "clef convert --model ./clef-flash --out ./clef-flash-int8mix",
+          "Name the layers that stay as they are:",
+          "clef convert --model ./clef-flash --out ./smaller --layers-16bit 0-15,31"}},
     [COMMAND_HELP] = {"help",
                       "clef help [COMMAND | --man]",
                       "explain a command",
@@ -79,7 +91,7 @@ const command_spec command_table[N_COMMANDS] = {
 };
 
 const option_spec option_table[N_OPTIONS] = {
-    [OPTION_MODEL] = {"model", VALUE_TEXT, "DIR", .commands = ALL_MODEL | BIT(INFO),
+    [OPTION_MODEL] = {"model", VALUE_TEXT, "DIR", .commands = ALL_MODEL | BIT(INFO) | BIT(CONVERT),
                       .help = "The checkpoint: a folder in the released layout, or Org/Name, which "
                               "is looked up in the local hub cache and never fetched. DIR may also "
                               "stand alone, without --model."},
@@ -87,9 +99,10 @@ const option_spec option_table[N_OPTIONS] = {
                           .help = "Use this tokenizer.json; no checkpoint is needed."},
     [OPTION_REQUEST] = {"request", VALUE_TEXT, "FILE", .commands = BIT(ASK) | BIT(ENCODE),
                         .help = "The request. Standard input by default and for '-'."},
-    [OPTION_OUT] = {"out", VALUE_TEXT, "FILE", .commands = BIT(ASK) | BIT(ENCODE),
+    [OPTION_OUT] = {"out", VALUE_TEXT, "FILE", .commands = BIT(ASK) | BIT(ENCODE) | BIT(CONVERT),
                     .help = "Write the result to FILE instead of standard output. FILE is "
-                            "replaced only when the result is complete."},
+                            "replaced only when the result is complete. Of convert the folder to "
+                            "make, which must not exist."},
     [OPTION_PRETTY] = {"pretty", VALUE_NONE, .commands = BIT(ASK),
                        .help = "Print a bar for every option instead of JSON."},
     [OPTION_LOGITS] = {"logits", VALUE_NONE, .commands = BIT(ASK),
@@ -162,11 +175,22 @@ const option_spec option_table[N_OPTIONS] = {
     [OPTION_MARGIN] = {"margin", VALUE_SHARE, "P", .commands = BIT(GATE),
                        .help = "Answers have to be the reference's where its two best options "
                                "differ by more than this. Default 0.02."},
+    [OPTION_FORMAT] = {"format", VALUE_CHOICE, .choices = {"int8mix", "int8"},
+                       .commands = BIT(CONVERT),
+                       .help = "int8mix keeps the first 12 of 32 layers at 16 bit, and the same "
+                               "share of other depths; int8 converts all layers, which costs more "
+                               "accuracy than it saves memory. Default int8mix."},
+    [OPTION_LAYERS_16BIT] = {"layers-16bit", VALUE_TEXT, "LIST", .commands = BIT(CONVERT),
+                             .help = "The layers that int8mix keeps at 16 bit, such as 0-11 or "
+                                     "0,3,5-7."},
+    [OPTION_JOBS] = {"jobs", VALUE_NUMBER, "N", 1, 1024, .commands = BIT(CONVERT),
+                     .help = "Threads that convert. Default: as many as this process may run on."},
     [OPTION_JSON] = {"json", VALUE_NONE, .commands = BIT(INFO) | BIT(BENCH),
                      .help = "Print one JSON object instead of text."},
     [OPTION_MAN] = {"man", VALUE_NONE, .commands = BIT(HELP),
                     .help = "Print the manual page, for man(1)."},
-    [OPTION_HELP] = {"help", VALUE_NONE, .commands = ALL_MODEL | BIT(INFO) | BIT(HELP),
+    [OPTION_HELP] = {"help", VALUE_NONE,
+                     .commands = ALL_MODEL | BIT(INFO) | BIT(CONVERT) | BIT(HELP),
                      .help = "Print this help."},
 };
 
@@ -423,6 +447,10 @@ static clef_status check_needs(const args *a, clef_error *err) {
     case COMMAND_ASK:
     case COMMAND_INFO:
     case COMMAND_BENCH:
+    case COMMAND_CONVERT:
+        if (model && a->command == COMMAND_CONVERT && !a->options[OPTION_OUT].given)
+            return clef_fail(err, CLEF_ERR_INPUT, "no folder to make is given; usage: %s",
+                             command_table[a->command].synopsis);
         if (model) return CLEF_OK;
         return clef_fail(err, CLEF_ERR_INPUT, "no model is given; usage: %s",
                          command_table[a->command].synopsis);

@@ -14,6 +14,7 @@ typedef enum {
     COMMAND_INFO,
     COMMAND_BENCH,
     COMMAND_GATE,
+    COMMAND_CONVERT,
     COMMAND_HELP,
     N_COMMANDS,
     COMMAND_VERSION = N_COMMANDS /* the option --version alone; not in the table */
@@ -47,6 +48,9 @@ typedef enum {
     OPTION_MAX_DP,
     OPTION_MEAN_DP,
     OPTION_MARGIN,
+    OPTION_FORMAT,
+    OPTION_LAYERS_16BIT,
+    OPTION_JOBS,
     OPTION_JSON,
     OPTION_MAN,
     OPTION_HELP,

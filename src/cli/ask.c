@@ -123,7 +123,7 @@ clef_status command_ask(const args *a, clef_error *err) {
     if (s == CLEF_OK) s = clef_open(&engine, &options, err);
     if (s == CLEF_OK) s = stop_status(err);
     if (s == CLEF_OK) {
-        progress p = progress_begin(a->options[OPTION_PROGRESS].given);
+        progress p = progress_begin(a->options[OPTION_PROGRESS].given, "tokens", 1);
         clef_ask_options ask = model_ask_options(a);
         ask.progress = progress_step;
         ask.user = &p;

@@ -154,7 +154,7 @@ clef_status command_bench(const args *a, clef_error *err) {
     clef_status s = buf_status(&hub_cache, err);
     if (s == CLEF_OK) s = buf_status(&m.processor, err);
     const clef_options options = model_options(a, &hub_cache);
-    progress p = progress_begin(a->options[OPTION_PROGRESS].given);
+    progress p = progress_begin(a->options[OPTION_PROGRESS].given, "tokens", 1);
     const clef_bench_options bench = {.tokens = (uint32_t)a->options[OPTION_TOKENS].number,
                                       .repeats = (unsigned)a->options[OPTION_REPEATS].number,
                                       .progress = progress_step,

@@ -24,7 +24,7 @@ static clef_status run(const args *a, const clef_options *options, clef_engine *
                        clef_engine **other, char **table, char **report, int *holds,
                        clef_error *err) {
     const option_value *o = a->options;
-    progress p = progress_begin(o[OPTION_PROGRESS].given);
+    progress p = progress_begin(o[OPTION_PROGRESS].given, "tokens", 1);
     const clef_gate_options gate = {.margin = o[OPTION_MARGIN].share,
                                     .max_dp = o[OPTION_MAX_DP].share,
                                     .mean_dp = o[OPTION_MEAN_DP].share,

@@ -45,6 +45,8 @@ static clef_status run(const args *a, clef_error *err) {
         return command_bench(a, err);
     case COMMAND_GATE:
         return command_gate(a, err);
+    case COMMAND_CONVERT:
+        return command_convert(a, err);
     case COMMAND_HELP:
         return print_help(a, err);
     case COMMAND_VERSION:

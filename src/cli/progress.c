@@ -1,4 +1,4 @@
-/* progress.c - the bar appears only after half a second, so that short records stay silent. The
+/* progress.c - the bar appears only after half a second, so that short work stays silent. The
  * remaining time assumes the speed so far; late tokens cost more than early ones (attention), so it
  * grows a little on very long records. */
 #include "cli/progress.h"
@@ -12,8 +12,11 @@
 
 static const double quiet_s = 0.5;
 
-progress progress_begin(bool wanted) {
-    return (progress){.show = wanted && isatty(STDERR_FILENO), .begin = cpu_seconds()};
+progress progress_begin(bool wanted, const char *unit, double size) {
+    return (progress){.show = wanted && isatty(STDERR_FILENO),
+                      .unit = unit,
+                      .size = size,
+                      .begin = cpu_seconds()};
 }
 
 int progress_step(void *user, size_t done, size_t total) {
@@ -30,7 +33,8 @@ int progress_step(void *user, size_t done, size_t total) {
     const term t = term_of(STDERR_FILENO);
     const double speed = (double)(done - p->first) / passed;
     buf tail = {0}, line = {0};
-    buf_printf(&tail, " %zu/%zu tokens, %.1f tokens/s, %.0f s left", done, total, speed,
+    buf_printf(&tail, " %.0f/%.0f %s, %.1f %s/s, %.0f s left", (double)done / p->size,
+               (double)total / p->size, p->unit, speed / p->size, p->unit,
                (double)(total - done) / speed);
     buf_add_text(&line, "\r");
     if (tail.n + 12 < t.width)

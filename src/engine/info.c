@@ -2,10 +2,12 @@
  *
  * Each part is looked at by itself, so that one missing file does not hide the next fault. Facts
  * are gathered once, as a list of names and values, and printed as text or as JSON. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "checkpoint/bundle.h"
 #include "checkpoint/hub.h"
 #include "engine/engine.h"
 #include "text/pyjson.h"
@@ -109,14 +111,98 @@ static void describe_tokenizer(report *r, const tokenizer *t, const config *cfg)
     if (engine_check_tokenizer(t, cfg, &err) != CLEF_OK) add_problem(r, &err);
 }
 
-static void describe_weights(report *r, const char *dir, const config *cfg) {
+typedef struct {
+    double bytes, values;
+} layer_size;
+
+/* Bytes and values of the linears of each layer. */
+typedef struct {
+    const safetensors *backbone;
+    layer_size *layers; /* [n_layers] */
+} layer_sizes;
+
+static void add_size(void *context, const bind_tensor *t) {
+    const layer_sizes *sizes = context;
+    if (!t->linear) return;
+    const tensor *found = safetensors_find(sizes->backbone, t->name);
+    if (found == NULL) return;
+    sizes->layers[t->layer].bytes += (double)found->bytes;
+    sizes->layers[t->layer].values += (double)t->shape[0] * (double)t->shape[1];
+    if (found->type == DTYPE_I8)
+        sizes->layers[t->layer].bytes += (double)found->bytes * sizeof(uint16_t) / INT8_BLOCK;
+}
+
+/* "0-11: 16, 12-31: 8.5": bits of a weight of the linears, scales included. */
+static void describe_bits(report *r, const safetensors *backbone, const config *cfg, arena *mem) {
+    layer_sizes sizes = {.backbone = backbone};
+    sizes.layers = arena_alloc(mem, cfg->n_layers, sizeof *sizes.layers);
+    if (sizes.layers == NULL) {
+        r->out_of_memory = true;
+        return;
+    }
+    bind_each(cfg, add_size, &sizes);
+    buf line = {0};
+    for (uint32_t first = 0, i = 1; i <= cfg->n_layers; i++) {
+        const double bits = 8 * sizes.layers[first].bytes / sizes.layers[first].values;
+        if (i < cfg->n_layers &&
+            fabs(8 * sizes.layers[i].bytes / sizes.layers[i].values - bits) < 1e-9)
+            continue;
+        buf_printf(&line, "%s%u", line.n > 0 ? ", " : "", first);
+        if (i - 1 > first) buf_printf(&line, "-%u", i - 1);
+        buf_printf(&line, ": %.4g", bits);
+        first = i;
+    }
+    if (line.failed)
+        r->out_of_memory = true;
+    else
+        add_fact(r, "layer_bits", "bits by layer", FACT_TEXT, (str){line.p, line.n});
+    buf_free(&line);
+}
+
+/* What bundle.json tells of a conversion: its format, and what rounding cost. */
+static void describe_bundle(report *r, const json *bundle) {
+    const json *q = json_get(bundle, STR("quantisation")), *format = json_get(q, STR("format"));
+    const json *modules = json_get(q, STR("modules"));
+    if (format != NULL && format->kind == JSON_STRING)
+        add_fact(r, "format", "format", FACT_TEXT, format->text);
+    double worst = -1;
+    str worst_name = {0};
+    uint64_t clipped = 0, n = 0;
+    for (const json *m = modules->first; m != NULL; m = m->next) {
+        double error = 0;
+        if (json_double(&error, json_get(m, STR("relative_error"))) && error > worst) {
+            worst = error;
+            worst_name = json_get(m, STR("name"))->text;
+        }
+        if (json_u64(&n, json_get(m, STR("clipped")), UINT64_MAX)) clipped += n;
+    }
+    add_number(r, "int8_modules", "int8 linears", modules->n);
+    if (worst < 0) return;
+    buf line = {0};
+    buf_printf(&line, "%.3g of their size in %.*s", worst, STR_ARG(worst_name));
+    if (line.failed)
+        r->out_of_memory = true;
+    else
+        add_fact(r, "largest_weight_error", "  lost at most", FACT_TEXT, (str){line.p, line.n});
+    buf_free(&line);
+    add_number(r, "clipped_codes", "  clipped codes", clipped);
+}
+
+static void describe_weights(report *r, const char *dir, const config *cfg, arena *mem) {
     clef_error err = {0};
     safetensors *backbone = NULL, *head = NULL;
     char *head_path = NULL;
-    if (safetensors_open_model(&backbone, dir, &err) == CLEF_OK)
+    const json *bundle = NULL;
+    if (safetensors_open_model(&backbone, dir, &err) == CLEF_OK) {
         describe_backbone(r, backbone);
-    else
+        if (cfg != NULL) describe_bits(r, backbone, cfg, mem);
+        if (bundle_check(&bundle, dir, backbone, mem, &err) != CLEF_OK)
+            add_problem(r, &err);
+        else if (bundle != NULL)
+            describe_bundle(r, bundle);
+    } else {
         add_problem(r, &err);
+    }
     if (hub_file(&head_path, dir, "joint_head.safetensors", &err) == CLEF_OK &&
         safetensors_open(&head, head_path, &err) == CLEF_OK)
         describe_tensors(r, head, "head", "joint head");
@@ -140,7 +226,7 @@ static void describe(report *r, const char *dir, const clef_options *options) {
         describe_config(r, &cfg);
     else
         add_problem(r, &err);
-    describe_weights(r, dir, have_config ? &cfg : NULL);
+    describe_weights(r, dir, have_config ? &cfg : NULL, &mem);
     char *path = NULL;
     tokenizer *t = NULL;
     if (hub_file(&path, dir, "tokenizer.json", &err) == CLEF_OK &&
