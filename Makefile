@@ -131,6 +131,7 @@ fuzzers: $(FUZZ_BIN)
 
 # Builds and runs the tests of one module: make t-json
 t-%:
+	@test -n "$(filter %/$*_test,$(TEST_BIN))" || { echo "there is no test of that name: $*" >&2; exit 2; }
 	@$(MAKE) --no-print-directory $(filter %/$*_test,$(TEST_BIN)) && $(filter %/$*_test,$(TEST_BIN))
 
 # The released tokenizer and its sibling, rebuilt from a package and checked by hash; in no commit
