@@ -126,7 +126,8 @@ const option_spec option_table[N_OPTIONS] = {
                          .commands = BIT(ASK) | BIT(ENCODE),
                          .help = "What happens to a record longer than --max-length: refuse it, "
                                  "naming both numbers, or cut the end of the state as the "
-                                 "reference does. Default none."},
+                                 "reference does; x_truncated_tokens in the answer then says "
+                                 "by how much. Default none."},
     [OPTION_CONTROL_TOKENS] = {"control-tokens", VALUE_CHOICE,
                                .choices = {"plain", "reference", "reject"},
                                .commands = BIT(ASK) | BIT(ENCODE),
@@ -140,8 +141,9 @@ const option_spec option_table[N_OPTIONS] = {
                       .help = "Tokens computed per step, 1 to 4096: smaller takes less memory, "
                               "larger less time. Default 512."},
     [OPTION_KERNELS] = {"kernels", VALUE_TEXT, "NAME", .commands = RUNS,
-                        .help = "The arithmetic: scalar or avx2; the answer does not depend on "
-                                "it. Default: the fastest that this processor runs."},
+                        .help = "The arithmetic: scalar, avx2 on x86-64, neon on 64-bit Arm; the "
+                                "answer does not depend on it. Default: the fastest that this "
+                                "processor runs."},
     [OPTION_SPLIT] = {"split", VALUE_CHOICE, .choices = {"qwen2", "qwen35"},
                       .commands = ALL_MODEL | BIT(INFO),
                       .help = "Split words by this pattern instead of the one that tokenizer.json "
@@ -150,7 +152,7 @@ const option_spec option_table[N_OPTIONS] = {
                          .help = "Show a bar with the remaining time while a long record is "
                                  "computed, if standard error is a terminal."},
     [OPTION_TOKENS] = {"tokens", VALUE_NUMBER, "N", 1, UINT32_MAX, .commands = BIT(BENCH),
-                       .help = "Length of the measured record. Default 512."},
+                       .help = "Length of the measured record, at least 128. Default 512."},
     [OPTION_REPEATS] = {"repeats", VALUE_NUMBER, "N", 1, 1000, .commands = BIT(BENCH),
                         .help = "Runs that the medians are taken over. Default 5."},
     [OPTION_FIXTURES] = {"fixtures", VALUE_LIST, "FILE...", .commands = BIT(GATE),
@@ -196,8 +198,10 @@ const option_spec option_table[N_OPTIONS] = {
 
 const help_section help_sections[] = {
     {"Exit status",
-     "0 when all went well; 2 for a wrong command line, request or model file, or when the system "
-     "refused to read or write; 1 for want of memory or a fault of the program; 130 after an "
+     "0 when all went well; 2 for a wrong command line, request or model file, for weights that "
+     "the "
+     "gate refuses, or when the system refused to read or write; 1 for want of memory or a fault "
+     "of the program; 130 after an "
      "interrupt and 143 after a request to terminate, which take effect between two chunks (a "
      "second one ends the program at once). Every failure is one line on standard error."},
     {"Environment",
