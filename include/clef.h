@@ -115,9 +115,9 @@ typedef struct {
     void *user;              /* handed to progress */
 } clef_ask_options;
 
-/* Answers one SystemOne request (JSON). `options` may be NULL. Free the answer with
- * clef_answer_free. The text of the answer equals json.dumps(answer, ensure_ascii=False) of the
- * vendor's reference. */
+/* Answers one request (JSON; README.md has its members). `options` may be NULL. Free the answer
+ * with clef_answer_free. The text of the answer equals json.dumps(answer, ensure_ascii=False) of
+ * the vendor's reference. */
 CLEF_API clef_status clef_ask(clef_engine *engine, const clef_ask_options *options,
                               const char *body, size_t body_len, clef_answer **out,
                               clef_error *err);
@@ -220,12 +220,12 @@ typedef struct {
 } clef_gate_options;
 
 /* Replays recorded runs of a reference: files of the schema "coreai-clef-flash-fixtures/1", whose
- * form decision-contract section 13 describes. Ids and spans have to be equal, then the bars above
- * hold, then the first run repeated at the end has to give the same bits. What a file does not hold
- * (withheld ids, pictures) is named as not checked, and a check that had nothing to look at does
- * not hold. *holds is nonzero when every check holds; *table is for people (what comes from the
- * files is made safe to print), *report is JSON with every run. Free both with clef_text_free.
- * `options` may be NULL. */
+ * form testdata/README.md describes. Ids and spans have to be equal, then the bars above hold, then
+ * the first run repeated at the end has to give the same bits. What a file does not hold (withheld
+ * ids, pictures) is named as not checked, and a check that had nothing to look at does not hold.
+ * *holds is nonzero when every check holds; *table is for people (what comes from the files is made
+ * safe to print), *report is JSON with every run. Free both with clef_text_free. `options` may be
+ * NULL. */
 CLEF_API clef_status clef_gate(clef_engine *engine, const clef_gate_options *options,
                                const char *const *fixtures, size_t n_fixtures, int *holds,
                                char **table, char **report, clef_error *err);

@@ -1,5 +1,5 @@
-/* fixture.h - recorded runs of a reference, as the gate replays them. decision-contract section 13.
- */
+/* fixture.h - recorded runs of a reference, as the gate replays them; testdata/README.md has their
+ * form. */
 #ifndef ENGINE_FIXTURE_H
 #define ENGINE_FIXTURE_H
 
