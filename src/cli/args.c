@@ -75,7 +75,8 @@ const command_spec command_table[N_COMMANDS] = {
          "clef convert --model DIR --out DIR [--format int8mix|int8] [option]",
          "make a smaller copy of a checkpoint",
          "Writes a checkpoint folder whose linears are int8: a byte a weight and a scale for each "
-         "32 of them. It is used like the released folder, which is only read. After an "
+         "32 of them; a linear whose rows are no multiple of 32 stays as it is. It is used like "
+         "the released folder, which is only read. After an "
          "interruption the same command goes on where it stopped; until the end the new folder is "
          "called DIR.partial. The bytes written do not depend on the machine or on --jobs.",
          {"Halve the memory of all layers but the first twelve of 32:",
