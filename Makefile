@@ -9,7 +9,9 @@
 #   make fuzz         every fuzz harness for FUZZ_SECONDS seconds
 #   make parity       the long comparisons against CPython and the reference tokenizer
 #   make bench        the measured table of the README, MODEL=DIR
-#   make install      PREFIX=/usr/local, DESTDIR=
+#   make install      PREFIX=/usr/local, DESTDIR=; make uninstall takes it away again
+#   make t-NAME       the tests of one module, such as t-json
+#   make clean        removes whatever was built and fetched
 #
 # CC, OPT, CFLAGS and LDFLAGS may be given; B names the build folder. A build with other flags or
 # another compiler needs its own B, because flags are not tracked. V=1 shows the commands.
