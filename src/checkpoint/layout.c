@@ -122,7 +122,7 @@ void layout_header(buf *out, const layout_shard *s, const char *id) {
         for (uint32_t d = 0; d < e->shape.rank; d++)
             buf_printf(&text, "%s%llu", d == 0 ? "" : ",", (unsigned long long)e->shape.shape[d]);
         buf_printf(&text, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)e->begin,
-                   (unsigned long long)(e->begin + e->shape.bytes));
+                   (unsigned long long)e->begin + e->shape.bytes);
     }
     buf_add_char(&text, '}');
     while (!text.failed && (8 + text.n) % ALIGN != 0) buf_add_char(&text, ' ');
