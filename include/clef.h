@@ -110,7 +110,9 @@ typedef struct {
     clef_truncate truncate;
     clef_control control_tokens;
     clef_confidence confidence;
-    unsigned digits;         /* decimals of printed probabilities: 4 or 7; 0: 4 */
+    unsigned digits; /* decimals of printed probabilities: 4 or 7; 0: 4 */
+    int any_memory;  /* nonzero: run even when the plan says that memory will not do (CLEF_ERR_LIMIT
+                        otherwise, with both figures) */
     clef_progress *progress; /* NULL: none */
     void *user;              /* handed to progress */
 } clef_ask_options;
@@ -206,6 +208,40 @@ typedef struct {
  * first run brings the weights into memory and is not counted. */
 CLEF_API clef_status clef_bench(const clef_options *options, const clef_bench_options *bench,
                                 clef_bench_result *out, clef_error *err);
+
+/* ---- planning memory ---------------------------------------------------------------------- */
+
+/* All zero is the default. */
+typedef struct {
+    uint32_t tokens;             /* of a record; 0: 512 */
+    uint32_t batch;              /* records asked together; 0: 1 */
+    uint32_t questions, options; /* of a record, options over all questions; 0: 4 and 16 */
+} clef_plan_options;
+
+/* Bytes. Mapped files are shared and given back when memory is short; the rest is this process's
+ * own, and total_bytes is the most of it at any moment. */
+typedef struct {
+    unsigned threads;
+    uint32_t tokens, batch, questions, options, chunk;
+    uint32_t live;            /* records whose state is held at once */
+    uint64_t mapped_bytes;    /* weights */
+    uint64_t opened_bytes;    /* all that this process holds once the model is open */
+    uint64_t scratch_bytes;   /* worker threads: until clef_close */
+    uint64_t workspace_bytes; /* per run */
+    uint64_t sequence_bytes;  /* per live record: keys, values, states */
+    uint64_t head_bytes;      /* per live record */
+    uint64_t finish_bytes;    /* one record at a time, after its sequence */
+    uint64_t request_bytes;   /* all requests: text, tree, ids */
+    uint64_t prefix_bytes;    /* to keep a record's state of that length */
+    uint64_t total_bytes;     /* needed beside the mapped files */
+    uint64_t available_bytes; /* what this process may still take; UINT64_MAX: no limit is known */
+    char limit[64];           /* what sets it */
+} clef_plan_result;
+
+/* Says what a run needs before it starts. Opens the model, computes nothing. Either of the first
+ * two may have defaults; `plan` may be NULL. */
+CLEF_API clef_status clef_plan(const clef_options *options, const clef_plan_options *plan,
+                               clef_plan_result *out, clef_error *err);
 
 /* ---- accepting weights -------------------------------------------------------------------- */
 

@@ -66,6 +66,11 @@ static void *take(arena *a, size_t bytes, size_t align) {
 static void *take_own(arena *a, size_t bytes) {
     size_t size;
     if (!size_add(&size, bytes, ALIGN)) return NULL;
+    if (a->count_only) {
+        if (!size_add(&a->total_bytes, a->total_bytes, size + sizeof(struct arena_block)))
+            return NULL;
+        return a;
+    }
     struct arena_block *fresh = new_block(a, size, true);
     if (fresh == NULL) return NULL;
     fresh->used = size;

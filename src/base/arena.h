@@ -10,7 +10,8 @@ typedef struct {
     struct arena_block *block; /* the newest; older ones hang behind it */
     size_t max_bytes;          /* 0: no ceiling */
     size_t total_bytes;        /* taken from the system so far */
-    bool reached;              /* the ceiling refused something, not the system */
+    bool count_only; /* large pieces are counted, not taken: their addresses must not be used */
+    bool reached;    /* the ceiling refused something, not the system */
 } arena;
 
 /* Zeroed room for n items of `size` bytes, aligned to 64 bytes; NULL when memory or the ceiling is

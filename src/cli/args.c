@@ -12,7 +12,7 @@
 #include "base/str.h"
 
 #define BIT(command) (1u << COMMAND_##command)
-#define ALL_MODEL (BIT(ASK) | BIT(ENCODE) | BIT(BENCH) | BIT(GATE))
+#define ALL_MODEL (BIT(ASK) | BIT(ENCODE) | BIT(BENCH) | BIT(GATE) | BIT(PLAN))
 #define RUNS (BIT(ASK) | BIT(BENCH) | BIT(GATE))
 
 const command_spec command_table[N_COMMANDS] = {
@@ -53,6 +53,17 @@ const command_spec command_table[N_COMMANDS] = {
          {"Measure with the defaults:", "clef bench --model ./clef-flash",
           "A longer record on one thread:",
           "clef bench --model ./clef-flash --tokens 4096 --threads 1 --json"}},
+    [COMMAND_PLAN] =
+        {"plan",
+         "clef plan --model DIR [--tokens N] [--batch N] [--json] [option]",
+         "say what memory a run needs",
+         "Prints the memory that answering takes, before anything is computed: what is mapped from "
+         "the files, what stays once a model is open, what a run takes, and what keeping a "
+         "record's "
+         "state would. The sizes come from the same functions that take the memory.",
+         {"The most that a record of 16,384 tokens takes:",
+          "clef plan --model ./clef-flash --tokens 16384", "Four records together, in small steps:",
+          "clef plan ./clef-flash --tokens 512 --batch 4 --chunk 128"}},
     [COMMAND_GATE] =
         {"gate",
          "clef gate --model DIR --fixtures FILE... [--red] [--report FILE] [option]",
@@ -135,10 +146,10 @@ const option_spec option_table[N_OPTIONS] = {
                                .help = "What the spelling of a control token in the request's "
                                        "text becomes: ordinary text, the control token as in the "
                                        "reference, or an error. Default plain."},
-    [OPTION_THREADS] = {"threads", VALUE_NUMBER, "N", 1, 1024, .commands = RUNS,
+    [OPTION_THREADS] = {"threads", VALUE_NUMBER, "N", 1, 1024, .commands = RUNS | BIT(PLAN),
                         .help = "Worker threads; the answer does not depend on them. Default: as "
                                 "many as this process may run on."},
-    [OPTION_CHUNK] = {"chunk", VALUE_NUMBER, "N", 1, 4096, .commands = RUNS,
+    [OPTION_CHUNK] = {"chunk", VALUE_NUMBER, "N", 1, 4096, .commands = RUNS | BIT(PLAN),
                       .help = "Tokens computed per step, 1 to 4096: smaller takes less memory, "
                               "larger less time. Default 512."},
     [OPTION_KERNELS] = {"kernels", VALUE_TEXT, "NAME", .commands = RUNS,
@@ -152,10 +163,20 @@ const option_spec option_table[N_OPTIONS] = {
     [OPTION_PROGRESS] = {"progress", VALUE_NONE, .commands = RUNS,
                          .help = "Show a bar with the remaining time while a long record is "
                                  "computed, if standard error is a terminal."},
-    [OPTION_TOKENS] = {"tokens", VALUE_NUMBER, "N", 1, UINT32_MAX, .commands = BIT(BENCH),
-                       .help = "Length of the measured record, at least 128. Default 512."},
+    [OPTION_TOKENS] = {"tokens", VALUE_NUMBER, "N", 1, UINT32_MAX,
+                       .commands = BIT(BENCH) | BIT(PLAN),
+                       .help = "Length of the record; at least 128 to bench. Default 512."},
     [OPTION_REPEATS] = {"repeats", VALUE_NUMBER, "N", 1, 1000, .commands = BIT(BENCH),
                         .help = "Runs that the medians are taken over. Default 5."},
+    [OPTION_BATCH] = {"batch", VALUE_NUMBER, "N", 1, 1000000, .commands = BIT(PLAN),
+                      .help = "Records asked together. Default 1."},
+    [OPTION_QUESTIONS] = {"questions", VALUE_NUMBER, "N", 1, UINT16_MAX, .commands = BIT(PLAN),
+                          .help = "Questions of a record. Default 4."},
+    [OPTION_OPTIONS] = {"options", VALUE_NUMBER, "N", 1, UINT16_MAX, .commands = BIT(PLAN),
+                        .help = "Options of a record over all questions. Default 16."},
+    [OPTION_ANY_MEMORY] = {"any-memory", VALUE_NONE, .commands = BIT(ASK),
+                           .help = "Compute even when the memory that clef plan reckons with is "
+                                   "not there; it is refused otherwise, with both figures."},
     [OPTION_FIXTURES] = {"fixtures", VALUE_LIST, "FILE...", .commands = BIT(GATE),
                          .help = "Recorded runs of a reference, in the schema "
                                  "coreai-clef-flash-fixtures/1."},
@@ -188,7 +209,7 @@ const option_spec option_table[N_OPTIONS] = {
                                      "0,3,5-7."},
     [OPTION_JOBS] = {"jobs", VALUE_NUMBER, "N", 1, 1024, .commands = BIT(CONVERT),
                      .help = "Threads that convert. Default: as many as this process may run on."},
-    [OPTION_JSON] = {"json", VALUE_NONE, .commands = BIT(INFO) | BIT(BENCH),
+    [OPTION_JSON] = {"json", VALUE_NONE, .commands = BIT(INFO) | BIT(BENCH) | BIT(PLAN),
                      .help = "Print one JSON object instead of text."},
     [OPTION_MAN] = {"man", VALUE_NONE, .commands = BIT(HELP),
                     .help = "Print the manual page, for man(1)."},
@@ -452,6 +473,7 @@ static clef_status check_needs(const args *a, clef_error *err) {
     case COMMAND_ASK:
     case COMMAND_INFO:
     case COMMAND_BENCH:
+    case COMMAND_PLAN:
     case COMMAND_CONVERT:
         if (model && a->command == COMMAND_CONVERT && !a->options[OPTION_OUT].given)
             return clef_fail(err, CLEF_ERR_INPUT, "no folder to make is given; usage: %s",

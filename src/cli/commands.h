@@ -9,6 +9,7 @@ clef_status command_ask(const args *a, clef_error *err);
 clef_status command_encode(const args *a, clef_error *err);
 clef_status command_info(const args *a, clef_error *err);
 clef_status command_bench(const args *a, clef_error *err);
+clef_status command_plan(const args *a, clef_error *err);
 clef_status command_gate(const args *a, clef_error *err);
 clef_status command_convert(const args *a, clef_error *err);
 

@@ -43,6 +43,8 @@ static clef_status run(const args *a, clef_error *err) {
         return command_info(a, err);
     case COMMAND_BENCH:
         return command_bench(a, err);
+    case COMMAND_PLAN:
+        return command_plan(a, err);
     case COMMAND_GATE:
         return command_gate(a, err);
     case COMMAND_CONVERT:

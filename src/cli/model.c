@@ -52,5 +52,6 @@ clef_ask_options model_ask_options(const args *a) {
                               .truncate = (clef_truncate)o[OPTION_TRUNCATE].choice,
                               .control_tokens = (clef_control)o[OPTION_CONTROL_TOKENS].choice,
                               .confidence = (clef_confidence)o[OPTION_CONFIDENCE].choice,
-                              .digits = o[OPTION_DIGITS].choice == 1 ? 7 : 4};
+                              .digits = o[OPTION_DIGITS].choice == 1 ? 7 : 4,
+                              .any_memory = o[OPTION_ANY_MEMORY].given};
 }

@@ -86,6 +86,11 @@ typedef enum { LINEAR_SET, LINEAR_ADD } linear_mode;
 void linear(compute *c, float *out, size_t stride, const panel *x, const matrix *w,
             const float *bias, linear_mode mode);
 
+/* What `threads` workers touch of their scratch, in bytes, when the widest linear has n_out outputs
+ * and n_in inputs over n_rows rows, and heads have `head_dim` values at most. */
+size_t compute_scratch_bytes(unsigned threads, uint32_t n_rows, uint32_t n_out, uint32_t n_in,
+                             uint32_t head_dim);
+
 /* ---- rows --------------------------------------------------------------------------------- */
 
 /* out = x * rsqrt(mean(x^2) + eps) * weight, row by row; `out` may be `x`. Both [n_rows, n]. The

@@ -215,3 +215,16 @@ void linear(compute *c, float *out, size_t stride, const panel *x, const matrix 
     pool_run(c->workers, n_out_items * job.n_row_items, linear_item, &job);
     count_flops(c, 2.0 * x->n_rows * w->n_out * w->n_in);
 }
+
+size_t compute_scratch_bytes(unsigned threads, uint32_t n_rows, uint32_t n_out, uint32_t n_in,
+                             uint32_t head_dim) {
+    const size_t outs = choose_item_outs(n_out, n_rows, threads);
+    const size_t totals = lanes_for(min_size(n_rows, MAX_ROWS)) * outs;
+    const size_t tiles =
+        ATTEND_BLOCK * TILE_LANES + (size_t)ATTEND_TILES * (2 * (size_t)head_dim + 2) * TILE_LANES;
+    const size_t columns = (size_t)head_dim * DELTA_COLUMNS;
+    size_t first = totals > tiles ? totals : tiles;
+    if (columns > first) first = columns;
+    const size_t floats = first + outs * min_size(LINEAR_BLOCK, n_in);
+    return threads * min_size(floats, WORKER_SCRATCH_FLOATS) * sizeof(float);
+}

@@ -119,3 +119,10 @@ clef_status batch_items(const batch_run *run, batch_item *items, size_t n, clef_
     workspace_close(&ws);
     return s;
 }
+
+uint32_t batch_live(uint32_t chunk, uint32_t n_tokens, size_t n) {
+    /* A chunk that begins with a record's last row holds one more than fit into the rest. */
+    size_t live = ((size_t)chunk - 1 + n_tokens - 1) / n_tokens + 1;
+    if (live > MAX_SEGMENTS) live = MAX_SEGMENTS;
+    return (uint32_t)(live < n ? live : n);
+}

@@ -25,4 +25,7 @@ typedef struct {
 } batch_run;
 clef_status batch_items(const batch_run *run, batch_item *items, size_t n, clef_error *err);
 
+/* How many of `n` records of n_tokens each hold their state at once, at most. */
+uint32_t batch_live(uint32_t chunk, uint32_t n_tokens, size_t n);
+
 #endif

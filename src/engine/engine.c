@@ -7,9 +7,11 @@
 #include <stdlib.h>
 
 #include "base/cpu.h"
+#include "base/memory.h"
 #include "checkpoint/bundle.h"
 #include "checkpoint/hub.h"
 #include "engine/job.h"
+#include "engine/plan.h"
 #include "model/position.h"
 #include "request/answer.h"
 
@@ -65,6 +67,8 @@ clef_status engine_open_tokenizer(clef_engine *e, const clef_options *options, c
     clef_status s = tokenizer_load(&e->tok, path, options->split, err);
     if (s == CLEF_OK) s = engine_check_tokenizer(e->tok, e->has_weights ? &e->cfg : NULL, err);
     free(found);
+    /* The file's text and tree were many times what is kept of them. */
+    memory_give_back();
     return s;
 }
 
@@ -225,6 +229,7 @@ static clef_status run_jobs(clef_engine *e, const clef_ask_options *o, job *jobs
         from[n_items] = i;
         items[n_items++] = jobs[i].item;
     }
+    if (s == CLEF_OK && n_items > 0 && !o->any_memory) s = plan_check(e, items, n_items, err);
     if (s == CLEF_OK) s = engine_run(e, &e->m, o->progress, o->user, items, n_items, err);
     for (size_t i = 0; s == CLEF_OK && i < n_items; i++) jobs[from[i]].item = items[i];
     free(from);

@@ -18,8 +18,9 @@
 
 #include "model/position.h"
 
-clef_status sequence_open(sequence *out, const config *cfg, uint32_t n_tokens, clef_error *err) {
-    sequence s = {.capacity = n_tokens};
+/* Takes the state from out->mem; false when there is not enough. */
+static bool reserve(sequence *out, const config *cfg, uint32_t n_tokens) {
+    sequence s = *out;
     s.keys = arena_alloc(&s.mem, cfg->n_layers, sizeof *s.keys);
     s.values = arena_alloc(&s.mem, cfg->n_layers, sizeof *s.values);
     s.history = arena_alloc(&s.mem, cfg->n_layers, sizeof *s.history);
@@ -39,7 +40,20 @@ clef_status sequence_open(sequence *out, const config *cfg, uint32_t n_tokens, c
             have = s.history[i] != NULL && s.state[i] != NULL;
         }
     }
-    if (!have) {
+    *out = s;
+    return have;
+}
+
+size_t sequence_bytes(const config *cfg, uint32_t n_tokens) {
+    sequence s = {.mem.count_only = true};
+    const size_t bytes = reserve(&s, cfg, n_tokens) ? s.mem.total_bytes : SIZE_MAX;
+    arena_free(&s.mem);
+    return bytes;
+}
+
+clef_status sequence_open(sequence *out, const config *cfg, uint32_t n_tokens, clef_error *err) {
+    sequence s = {.capacity = n_tokens};
+    if (!reserve(&s, cfg, n_tokens)) {
         arena_free(&s.mem);
         return clef_fail(err, CLEF_ERR_MEMORY,
                          "out of memory for the state of a record of %u tokens", n_tokens);

@@ -20,6 +20,8 @@ typedef struct {
 /* Room for a record of `n_tokens`, at its start. */
 clef_status sequence_open(sequence *out, const config *cfg, uint32_t n_tokens, clef_error *err);
 void sequence_close(sequence *s);
+/* What sequence_open takes; SIZE_MAX when no machine has that much. */
+size_t sequence_bytes(const config *cfg, uint32_t n_tokens);
 
 /* Consecutive rows of one record within a chunk. */
 typedef struct {

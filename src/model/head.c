@@ -38,9 +38,10 @@ static void order_spans(head_run *h, uint32_t hidden) {
     qsort(h->spans, h->n_spans, sizeof h->spans[0], by_begin);
 }
 
-clef_status head_open(head_run *out, const model *m, const head_input *in, clef_error *err) {
-    const size_t width = m->cfg->head_width, hidden = m->cfg->hidden;
-    head_run h = {.in = in};
+/* Takes the buffers of a run from out->mem; false when there is not enough. */
+static bool reserve_run(head_run *out, const config *cfg, const head_input *in) {
+    const size_t width = cfg->head_width, hidden = cfg->hidden;
+    head_run h = *out;
     const size_t n_spans = (size_t)in->n_questions + in->n_options;
     h.memory = arena_alloc(&h.mem, in->n_tokens, width * sizeof(float));
     h.question = arena_alloc(&h.mem, in->n_questions, hidden * sizeof(float));
@@ -50,8 +51,14 @@ clef_status head_open(head_run *out, const model *m, const head_input *in, clef_
     h.fields = arena_alloc(&h.mem, in->n_questions, width * sizeof(float));
     h.sum = arena_alloc(&h.mem, hidden, sizeof(double));
     h.spans = arena_alloc(&h.mem, n_spans, sizeof h.spans[0]);
-    if (h.memory == NULL || h.question == NULL || h.context == NULL || h.global == NULL ||
-        h.queries == NULL || h.fields == NULL || h.sum == NULL || h.spans == NULL) {
+    *out = h;
+    return h.memory != NULL && h.question != NULL && h.context != NULL && h.global != NULL &&
+           h.queries != NULL && h.fields != NULL && h.sum != NULL && h.spans != NULL;
+}
+
+clef_status head_open(head_run *out, const model *m, const head_input *in, clef_error *err) {
+    head_run h = {.in = in};
+    if (!reserve_run(&h, m->cfg, in)) {
         arena_free(&h.mem);
         return clef_fail(err, CLEF_ERR_MEMORY,
                          "out of memory for the head of a record of %u tokens", in->n_tokens);
@@ -105,14 +112,19 @@ typedef struct {
     float *keys, *values;      /* [max(n_tokens, n_rows), width] */
     float *normed, *q, *mixed; /* [n_rows, width] */
     float *inner;              /* [n_rows, feedforward] */
+    float *lexical;            /* [n_options, hidden] */
+    float *pairs;              /* [n_options, 4 width] */
+    float *row;                /* [hidden] */
+    float *scores;             /* [n_options] */
+    float *most, *sum;         /* [n_questions] */
     arena mem;
 } finish;
 
-static clef_status finish_open(finish *out, const head_run *h, const model *m, workspace *ws,
-                               clef_error *err) {
-    const head_input *in = h->in;
-    const size_t row = m->cfg->head_width * sizeof(float);
-    finish f = {.m = m, .ws = ws, .n_tokens = in->n_tokens};
+/* Takes the buffers from out->mem; false when there is not enough. */
+static bool reserve_finish(finish *out, const config *cfg, const head_input *in) {
+    const size_t row = cfg->head_width * sizeof(float);
+    finish f = *out;
+    f.n_tokens = in->n_tokens;
     f.n_rows = in->n_questions > in->n_options ? in->n_questions : in->n_options;
     const uint32_t n_keys = f.n_tokens > f.n_rows ? f.n_tokens : f.n_rows;
     f.memory_normed = arena_alloc(&f.mem, f.n_tokens, row);
@@ -121,9 +133,35 @@ static clef_status finish_open(finish *out, const head_run *h, const model *m, w
     f.normed = arena_alloc(&f.mem, f.n_rows, row);
     f.q = arena_alloc(&f.mem, f.n_rows, row);
     f.mixed = arena_alloc(&f.mem, f.n_rows, row);
-    f.inner = arena_alloc(&f.mem, f.n_rows, m->cfg->head_feedforward * sizeof(float));
-    if (f.memory_normed == NULL || f.keys == NULL || f.values == NULL || f.normed == NULL ||
-        f.q == NULL || f.mixed == NULL || f.inner == NULL) {
+    f.inner = arena_alloc(&f.mem, f.n_rows, cfg->head_feedforward * sizeof(float));
+    f.lexical = arena_alloc(&f.mem, in->n_options, cfg->hidden * sizeof(float));
+    f.pairs = arena_alloc(&f.mem, in->n_options, 4 * row);
+    f.row = arena_alloc(&f.mem, cfg->hidden, sizeof(float));
+    f.scores = arena_alloc(&f.mem, in->n_options, sizeof(float));
+    f.most = arena_alloc(&f.mem, in->n_questions, sizeof(float));
+    f.sum = arena_alloc(&f.mem, in->n_questions, sizeof(float));
+    *out = f;
+    return f.memory_normed != NULL && f.keys != NULL && f.values != NULL && f.normed != NULL &&
+           f.q != NULL && f.mixed != NULL && f.inner != NULL && f.lexical != NULL &&
+           f.pairs != NULL && f.row != NULL && f.scores != NULL && f.most != NULL && f.sum != NULL;
+}
+
+head_sizes head_bytes(const config *cfg, const head_input *in) {
+    head_run h = {.mem.count_only = true};
+    finish f = {.mem.count_only = true};
+    head_sizes sizes = {SIZE_MAX, SIZE_MAX};
+    if (reserve_run(&h, cfg, in)) sizes.run = h.mem.total_bytes;
+    if (reserve_finish(&f, cfg, in)) sizes.finish = f.mem.total_bytes;
+    arena_free(&h.mem);
+    arena_free(&f.mem);
+    return sizes;
+}
+
+static clef_status finish_open(finish *out, const head_run *h, const model *m, workspace *ws,
+                               clef_error *err) {
+    const head_input *in = h->in;
+    finish f = {.m = m, .ws = ws};
+    if (!reserve_finish(&f, m->cfg, in)) {
         arena_free(&f.mem);
         return clef_fail(err, CLEF_ERR_MEMORY,
                          "out of memory for the head of a record of %u tokens", in->n_tokens);
@@ -330,24 +368,11 @@ clef_status head_finish(head_run *h, const model *m, workspace *ws, float *logit
                         float *probabilities, clef_error *err) {
     const head_input *in = h->in;
     const head_weights *w = &m->w->head;
-    const uint32_t hidden = m->cfg->hidden, width = m->cfg->head_width;
     compute_enter(m->c, CLEF_PART_HEAD);
     finish f;
     TRY(finish_open(&f, h, m, ws, err));
-    float *lexical = arena_alloc(&f.mem, in->n_options, hidden * sizeof(float));
-    float *pairs = arena_alloc(&f.mem, in->n_options, 4 * (size_t)width * sizeof(float));
-    float *row = arena_alloc(&f.mem, hidden, sizeof(float));
-    float *scores = arena_alloc(&f.mem, in->n_options, sizeof(float));
-    float *most = arena_alloc(&f.mem, in->n_questions, sizeof(float));
-    float *sum = arena_alloc(&f.mem, in->n_questions, sizeof(float));
-    if (lexical == NULL || pairs == NULL || row == NULL || scores == NULL || most == NULL ||
-        sum == NULL) {
-        arena_free(&f.mem);
-        return clef_fail(err, CLEF_ERR_MEMORY, "out of memory for the scores of %u options",
-                         in->n_options);
-    }
-    gather_lexical(h, m, lexical, row);
-    option_queries(h, &f, lexical);
+    gather_lexical(h, m, f.lexical, f.row);
+    option_queries(h, &f, f.lexical);
     for (uint32_t e = 0; e < m->cfg->head_routing_layers; e++) {
         const evidence_layer *layer = &w->evidence[e];
         norm(&f, f.memory_normed, h->memory, in->n_tokens, &layer->memory_norm);
@@ -357,7 +382,7 @@ clef_status head_finish(head_run *h, const model *m, workspace *ws, float *logit
         add_feed_forward(&f, h->queries, in->n_options, &layer->feedforward_norm, &layer->ff0,
                          &layer->ff3);
     }
-    question_fields(h, &f, scores, probabilities, most, sum);
+    question_fields(h, &f, f.scores, probabilities, f.most, f.sum);
     for (uint32_t d = 0; d < m->cfg->head_layers; d++) {
         const decoder_layer *layer = &w->decoder[d];
         norm(&f, f.normed, h->fields, in->n_questions, &layer->norm1);
@@ -369,8 +394,8 @@ clef_status head_finish(head_run *h, const model *m, workspace *ws, float *logit
         add_feed_forward(&f, h->fields, in->n_questions, &layer->norm3, &layer->linear1,
                          &layer->linear2);
     }
-    score_options(h, &f, lexical, pairs, scores, row, logits);
-    softmax_per_question(probabilities, logits, in, most, sum);
+    score_options(h, &f, f.lexical, f.pairs, f.scores, f.row, logits);
+    softmax_per_question(probabilities, logits, in, f.most, f.sum);
     arena_free(&f.mem);
     compute_enter(m->c, CLEF_PART_OTHER);
     return check_finite(in, logits, err);

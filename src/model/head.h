@@ -47,6 +47,13 @@ typedef struct {
 clef_status head_open(head_run *out, const model *m, const head_input *in, clef_error *err);
 void head_close(head_run *h);
 
+/* What head_open takes, and what head_finish takes on top while it runs; SIZE_MAX when no machine
+ * has that much. Only the counts of `in` are read. */
+typedef struct {
+    size_t run, finish;
+} head_sizes;
+head_sizes head_bytes(const config *cfg, const head_input *in);
+
 /* Eats the next n_rows hidden rows (after the final norm) [n_rows, hidden], which are overwritten
  * with their normed form; n_rows <= ws->max_rows. */
 void head_feed(head_run *h, const model *m, workspace *ws, float *hidden, uint32_t n_rows);

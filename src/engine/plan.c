@@ -1,0 +1,127 @@
+/* plan.c - what a run takes before it starts: clef_plan.
+ *
+ * The sizes come from the functions that take the memory (workspace_bytes and its like), so they
+ * cannot drift from it. The rest follows batch.c: while chunks are computed, the workspace and the
+ * state of every live record; while a head finishes, its record's state is gone and its own buffers
+ * are there. What the process holds once a model is open (the program with its libraries, the
+ * tokenizer, small vectors) is measured by opening. */
+#include "engine/plan.h"
+
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "engine/engine.h"
+
+/* A request on its way: its text, its tree, its ids. Per token it is about what English takes. */
+enum { REQUEST_TOKEN_BYTES = 40, REQUEST_BYTES = 64 * 1024 };
+
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* a * n + b, at most SIZE_MAX. */
+static size_t times_plus(size_t a, size_t n, size_t b) {
+    size_t product, sum;
+    return size_mul(&product, a, n) && size_add(&sum, product, b) ? sum : SIZE_MAX;
+}
+
+plan_sizes plan_run(const config *cfg, uint32_t chunk, const head_input *in, size_t n) {
+    const size_t total = times_plus(in->n_tokens, n, 0);
+    const uint32_t rows = (uint32_t)least(chunk, total);
+    const head_sizes head = head_bytes(cfg, in);
+    plan_sizes p = {.workspace = workspace_bytes(cfg, rows),
+                    .sequence = sequence_bytes(cfg, in->n_tokens),
+                    .head = head.run,
+                    .finish = head.finish,
+                    .live = batch_live(rows, in->n_tokens, n)};
+    const size_t heads = times_plus(p.head, p.live, p.workspace);
+    const size_t computing = times_plus(p.sequence, p.live, heads);
+    const size_t finishing = times_plus(p.sequence, p.live - 1, times_plus(p.finish, 1, heads));
+    p.run = computing > finishing ? computing : finishing;
+    return p;
+}
+
+static uint32_t larger(uint32_t a, uint32_t b) {
+    return a > b ? a : b;
+}
+
+size_t plan_scratch(const config *cfg, unsigned threads, uint32_t rows) {
+    const uint32_t mixers = larger(2 * cfg->n_heads * cfg->head_dim, config_channels(cfg));
+    const uint32_t rest = larger(larger(cfg->hidden, cfg->intermediate), cfg->head_feedforward);
+    const uint32_t n_out = larger(mixers, rest);
+    const uint32_t head = larger(cfg->head_dim, larger(cfg->key_dim, cfg->value_dim));
+    return compute_scratch_bytes(threads, rows, n_out, cfg->intermediate, head);
+}
+
+clef_status plan_check(const clef_engine *e, const batch_item *items, size_t n, clef_error *err) {
+    const head_input *longest = &items[0].in;
+    for (size_t i = 1; i < n; i++)
+        if (items[i].in.n_tokens > longest->n_tokens) longest = &items[i].in;
+    const plan_sizes p = plan_run(&e->cfg, e->chunk, longest, n);
+    const size_t scratch = plan_scratch(&e->cfg, compute_threads(e->c), e->chunk);
+    const size_t need = times_plus(p.run, 1, scratch);
+    const memory_room room = memory_available();
+    if (need <= room.bytes) return CLEF_OK;
+    const double mib = 1024.0 * 1024.0;
+    return clef_fail(err, CLEF_ERR_LIMIT,
+                     "a record of %u tokens needs %.1f MiB, %s leaves %.1f MiB; a smaller chunk "
+                     "than %u needs less",
+                     longest->n_tokens, (double)need / mib, room.name, (double)room.bytes / mib,
+                     e->chunk);
+}
+
+static clef_status plan(clef_plan_result *out, clef_engine *e, const clef_options *options,
+                        clef_error *err) {
+    TRY(engine_open_weights(e, options, err));
+    TRY(engine_open_tokenizer(e, options, err));
+    const uint64_t opened = memory_anonymous();
+    if (out->tokens > e->cfg.max_positions)
+        return clef_fail(err, CLEF_ERR_INPUT, "tokens: %u, the model has %u positions", out->tokens,
+                         e->cfg.max_positions);
+    const head_input in = {
+        .n_tokens = out->tokens, .n_questions = out->questions, .n_options = out->options};
+    const uint32_t rows = (uint32_t)least(e->chunk, times_plus(out->tokens, out->batch, 0));
+    const plan_sizes p = plan_run(&e->cfg, e->chunk, &in, out->batch);
+    out->threads = compute_threads(e->c);
+    out->chunk = e->chunk;
+    out->live = p.live;
+    out->mapped_bytes = safetensors_bytes(e->backbone_file) + safetensors_bytes(e->head_file);
+    out->opened_bytes = opened;
+    out->workspace_bytes = p.workspace;
+    out->sequence_bytes = p.sequence;
+    out->head_bytes = p.head;
+    out->finish_bytes = p.finish;
+    out->scratch_bytes = plan_scratch(&e->cfg, out->threads, rows);
+    out->request_bytes =
+        times_plus(times_plus(out->tokens, REQUEST_TOKEN_BYTES, REQUEST_BYTES), out->batch, 0);
+    out->prefix_bytes =
+        times_plus((size_t)e->cfg.head_width * sizeof(float), out->tokens, p.sequence);
+    out->total_bytes =
+        times_plus(p.run, 1, out->opened_bytes + out->scratch_bytes + out->request_bytes);
+    const memory_room room = memory_available();
+    out->available_bytes = room.bytes;
+    snprintf(out->limit, sizeof out->limit, "%s", room.name);
+    return CLEF_OK;
+}
+
+clef_status clef_plan(const clef_options *options, const clef_plan_options *wanted,
+                      clef_plan_result *out, clef_error *err) {
+    const clef_plan_options none = {0};
+    const clef_plan_options *w = wanted == NULL ? &none : wanted;
+    clef_plan_result result = {.tokens = w->tokens == 0 ? 512 : w->tokens,
+                               .batch = w->batch == 0 ? 1 : w->batch,
+                               .questions = w->questions == 0 ? 4 : w->questions,
+                               .options = w->options == 0 ? 16 : w->options};
+    if (result.options < result.questions)
+        return clef_fail(err, CLEF_ERR_INPUT,
+                         "options: %u, wanted at least one for each of %u "
+                         "questions",
+                         result.options, result.questions);
+    TRY(engine_check_options(options, true, err));
+    clef_engine *e = NULL;
+    TRY(engine_new(&e, options, err));
+    const clef_status s = plan(&result, e, options, err);
+    clef_close(e);
+    if (s == CLEF_OK) *out = result;
+    return s;
+}

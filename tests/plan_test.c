@@ -1,0 +1,152 @@
+/* plan_test.c - clef_plan against what a run of the same size is measured to hold (hostile-inputs
+ * B90), and the refusal of what cannot fit. Planning and running happen in processes of their own
+ * (tools/peak.c). Not for a sanitizer's build, whose own memory would be measured. */
+/* clang-format off */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/memory.h"
+#include "clef.h"
+
+#define PEAK BUILD_DIR "tools/peak"
+
+static const char *const toys[] = {"toy-r2", "toy-two-layers", "toy-real-heads"};
+
+/* Runs a command line of the test's own; its first lines come back in `out`. */
+static int run(char *out, size_t size, const char *command) {
+    FILE *p = popen(command, "r"); /* NOLINT(cert-env33-c) */
+    assert_non_null(p);
+    const size_t n = fread(out, 1, size - 1, p);
+    out[n] = '\0';
+    const int status = pclose(p);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* The bytes that `mode` prints for a record of *tokens tokens, which becomes its true length. */
+static double bytes_of(const char *mode, const char *toy, unsigned long *tokens) {
+    char command[256], out[256], *end = out;
+    snprintf(command, sizeof command, PEAK " %s " TESTDATA "%s %lu 2>&1", mode, toy, *tokens);
+    if (run(out, sizeof out, command) != 0) fail_msg("%s: %s", command, out);
+    *tokens = strtoul(out, &end, 10);
+    const double bytes = strtod(end, NULL);
+    assert_true(*tokens > 0 && bytes > 0);
+    return bytes;
+}
+
+static void the_plan_is_never_below_the_peak_and_at_most_15_percent_above(void **state) {
+    (void)state;
+    static const unsigned long lengths[] = {64, 512, 4096, 16384};
+    /* Pages, blocks and the kernel's counters are this coarse: it decides for runs under 3 MiB. */
+    static const double grain = 384 * 1024;
+    for (size_t t = 0; t < sizeof toys / sizeof *toys; t++)
+        for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+            unsigned long tokens = lengths[i]; /* 64 becomes the least possible */
+            const double measured = bytes_of("run", toys[t], &tokens);
+            const double planned = bytes_of("plan", toys[t], &tokens);
+            print_message("%s, %lu tokens: planned %.2f MiB, measured %.2f MiB, ratio %.3f\n",
+                          toys[t], tokens, planned / 1048576, measured / 1048576,
+                          planned / measured);
+            assert_true(planned >= measured);
+            assert_true(planned <= 1.15 * measured || planned - measured <= grain);
+        }
+}
+
+static void what_cannot_fit_is_refused_with_figures_unless_forced(void **state) {
+    (void)state;
+    char out[1100];
+    const char *tail = TESTDATA "toy-real-heads 16384 2>&1";
+    char command[256];
+    snprintf(command, sizeof command, "ulimit -v 40000; " PEAK " run %s", tail);
+    assert_int_equal(run(out, sizeof out, command), 3);
+    assert_non_null(strstr(out, "a record of 16384 tokens needs "));
+    assert_non_null(strstr(out, "the limit of address space (ulimit -v) leaves "));
+    /* Forced, it finds out by itself that there is not enough. */
+    snprintf(command, sizeof command, "ulimit -v 40000; " PEAK " force %s", tail);
+    assert_int_equal(run(out, sizeof out, command), 3);
+    assert_non_null(strstr(out, "out of memory"));
+    /* A shorter record fits. */
+    snprintf(command, sizeof command,
+             "ulimit -v 40000; " PEAK " run " TESTDATA "toy-real-heads 512 2>&1");
+    assert_int_equal(run(out, sizeof out, command), 0);
+}
+
+static clef_plan_result plan(const char *toy, uint32_t chunk, const clef_plan_options *wanted) {
+    char dir[128];
+    clef_plan_result r;
+    clef_error err = {0};
+    snprintf(dir, sizeof dir, TESTDATA "%s", toy);
+    const clef_options options = {.model = dir, .threads = 1, .chunk = chunk};
+    if (clef_plan(&options, wanted, &r, &err) != CLEF_OK) fail_msg("%s", err.text);
+    return r;
+}
+
+static void a_plan_follows_tokens_chunk_and_batch(void **state) {
+    (void)state;
+    const clef_plan_result one = plan("toy-r2", 512, NULL);
+    assert_int_equal(one.tokens, 512);
+    assert_int_equal(one.live, 1);
+    const clef_plan_result small = plan("toy-r2", 64, NULL);
+    assert_true(small.workspace_bytes < one.workspace_bytes);
+    assert_int_equal(small.sequence_bytes, one.sequence_bytes);
+    const clef_plan_result four = plan("toy-r2", 512, &(clef_plan_options){.batch = 4});
+    assert_int_equal(four.live, 2);
+    assert_true(four.total_bytes - four.opened_bytes >
+                one.total_bytes - one.opened_bytes + one.sequence_bytes);
+    /* Short records share a chunk, but no more than eight hold their state at once. */
+    assert_int_equal(plan("toy-r2", 512, &(clef_plan_options){.tokens = 16, .batch = 99}).live, 8);
+    const clef_plan_result wide = plan("toy-r2", 512, &(clef_plan_options){.options = 2000});
+    assert_true(wide.finish_bytes > one.finish_bytes);
+    assert_true(one.mapped_bytes > 1000000 && one.prefix_bytes > one.sequence_bytes);
+}
+
+/* Keys and values of the full-attention layers, per token: toy-r2 has two, of 2 heads of 24. */
+static void a_token_more_costs_its_keys_and_values(void **state) {
+    (void)state;
+    const uint64_t at[] = {
+        plan("toy-r2", 512, &(clef_plan_options){.tokens = 4096}).sequence_bytes,
+        plan("toy-r2", 512, &(clef_plan_options){.tokens = 8192}).sequence_bytes};
+    assert_int_equal(at[1] - at[0], 4096 * 2 * 2 * 2 * 24 * sizeof(float));
+}
+
+static void a_plan_that_no_model_has_is_refused(void **state) {
+    (void)state;
+    const clef_options options = {.model = TESTDATA "toy-r2"};
+    const clef_plan_options wrong[] = {{.tokens = UINT32_MAX}, {.questions = 5, .options = 4}};
+    static const char *const words[] = {"tokens: 4294967295, the model has ",
+                                        "options: 4, wanted at least one for each of 5 questions"};
+    for (int i = 0; i < 2; i++) {
+        clef_plan_result r;
+        clef_error err = {0};
+        assert_int_equal(clef_plan(&options, &wrong[i], &r, &err), CLEF_ERR_INPUT);
+        assert_non_null(strstr(err.text, words[i]));
+    }
+}
+
+static void the_system_tells_what_is_left(void **state) {
+    (void)state;
+    const memory_room room = memory_available();
+    assert_true(room.bytes > 1 << 20 && room.bytes < (uint64_t)1 << 50);
+    assert_true(memory_anonymous() > 4096);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_plan_is_never_below_the_peak_and_at_most_15_percent_above),
+        cmocka_unit_test(what_cannot_fit_is_refused_with_figures_unless_forced),
+        cmocka_unit_test(a_plan_follows_tokens_chunk_and_batch),
+        cmocka_unit_test(a_token_more_costs_its_keys_and_values),
+        cmocka_unit_test(a_plan_that_no_model_has_is_refused),
+        cmocka_unit_test(the_system_tells_what_is_left),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
