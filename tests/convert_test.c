@@ -1,6 +1,6 @@
 /* convert_test.c - clef_convert seen from outside: what it writes, that the result answers with the
  * same bits whatever the table and the company, how it ends early and goes on, and what is refused
- * of a converted folder that is no longer whole (hostile-inputs B56). */
+ * of a converted folder that is no longer whole. */
 #define _GNU_SOURCE /* chroot */
 #include <math.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* golden_test.c - every recorded case at every border: ids, spans, hidden rows after each layer,
  * memory rows, option queries, fields, logits, probabilities, the answer's text. The first border
- * that differs names the folder to look in. Bars: issue and MODEL.md "Parity". */
+ * that differs names the folder to look in. The bars are those of MODEL.md section 6. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

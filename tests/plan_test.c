@@ -1,5 +1,5 @@
-/* plan_test.c - clef_plan against what a run of the same size is measured to hold (hostile-inputs
- * B90), and the refusal of what cannot fit. Planning and running happen in processes of their own
+/* plan_test.c - clef_plan against what a run of the same size is measured to hold, and
+ * the refusal of what cannot fit. Planning and running happen in processes of their own
  * (tools/peak.c). Not for a sanitizer's build, whose own memory would be measured. */
 /* clang-format off */
 #include <setjmp.h>

@@ -5,8 +5,9 @@
  *
  * The machine may be shared, so two clocks are shown: the median wall time of five runs after one
  * that warms up, and the least processor time of all threads together, from which GFLOP/s of one
- * core (by the counts of backbone section 8) and the share of a core's ceiling of fused
- * multiply-adds are computed. Only on an idle machine do they agree. */
+ * core (two operations a multiply-add; the recurrence of the delta rule counts seven for an element
+ * of its state and token) and the share of a core's ceiling of fused multiply-adds are computed.
+ * Only on an idle machine do they agree. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

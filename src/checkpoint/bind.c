@@ -4,7 +4,7 @@
  * A row gives a name, what the tensor is used as, its shape in symbols, and where in the structs of
  * bind.h it goes. Names of layers get "prefix{i}." in front.
  *
- * Traps: five norms are stored as offsets from one, linear_attn.norm is not (backbone section 3);
+ * Traps: five norms are stored as offsets from one, linear_attn.norm is not (MODEL.md section 2);
  * base checkpoints store A_log and linear_attn.norm as F32, the releases as BF16; the MLX layout of
  * conv1d is [C, K, 1], and its checkpoints have the one already added to their norms, so they are
  * refused by that shape. */

@@ -1,6 +1,6 @@
 /* bind.h - the tensors of a checkpoint as the network wants them: every name, shape and type
  * checked against one table, matrices left where the file maps them, small vectors widened to f32.
- * backbone section 2, decision-contract section 2.2.
+ * The table of bind.c has the names and shapes; MODEL.md sections 2 and 3 say what each computes.
  *
  * Sizes below: H hidden, I intermediate, V vocab, W head width, F head feedforward; nh, nkv, hd
  * attention heads, KV heads and head size; nk, nv, kd, vd delta-net key and value heads and sizes;

@@ -1,5 +1,5 @@
 /* The table of tensors against the published parameter counts, the toys that the reference wrote,
- * and checkpoints with one thing wrong (hostile-inputs B51). */
+ * and checkpoints with one thing wrong (another model's head, a wrong shape or type). */
 #include "checkpoint/bind.h"
 
 #include <math.h>

@@ -1,5 +1,23 @@
 /* bundle.h - bundle.json, which makes a folder of int8 weights one whole: what it was made from,
- * and the sums of what belongs to it. weights-and-distribution section 8. */
+ * and the sums of what belongs to it.
+ *
+ * The folder is an ordinary checkpoint, so one loader opens it and a release:
+ *   config.json, joint_head.safetensors, tokenizer files, ...  the source's bytes
+ *   model-0000x-of-0000y.safetensors and their index           int8 linears, the rest untouched
+ *   bundle.json                                                below
+ *   SHA256SUMS                                                 of every file above
+ *
+ * An int8 linear is `X.weight` I8 [out, in] with `X.weight_scale` F16 [out, in / 32] (MODEL.md
+ * section 7). bundle.json has its members in this order and tells of no time or place:
+ *   {"format": "clef-bundle", "version": 1, "converter",
+ *    "id": one sum over the format, the 16-bit layers and the sums of the source, which stands in
+ *          the header of every shard too,
+ *    "source": [{"path", "bytes", "sha256"}],
+ *    "quantisation": {"format", "scheme", "block", "axis", "codes", "rounding", "scale_dtype",
+ *        "layers_16bit", "modules": [{"name", "scales_sha256", "relative_error",
+ *                                     "largest_error", "clipped"}]},
+ *    "files": [{"path", "bytes", "sha256", "header_sha256" of shards}]}
+ * Unknown members are ignored; another format or version is refused. */
 #ifndef CHECKPOINT_BUNDLE_H
 #define CHECKPOINT_BUNDLE_H
 

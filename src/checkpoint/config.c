@@ -3,7 +3,7 @@
  *
  * The releases put the text model's members into "text_config"; a text-only export
  * (model_type qwen3_5_text) has the same members at the top. Members that do not bear on inference
- * are ignored; a member that says the network differs from backbone.md is refused, because
+ * are ignored; a member that says the network differs from MODEL.md is refused, because
  * computing something else in silence would be a wrong answer.
  *
  * Traps: the rotary members stand in rope_parameters, in rope_scaling (older writers) or beside

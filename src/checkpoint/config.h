@@ -1,5 +1,5 @@
 /* config.h - every size of the network, read from config.json and joint_head_config.json.
- * backbone section 1, decision-contract section 2.1. */
+ * The published sizes stand in testdata/checkpoint; what they mean in MODEL.md sections 2 and 3. */
 #ifndef CHECKPOINT_CONFIG_H
 #define CHECKPOINT_CONFIG_H
 
@@ -29,9 +29,9 @@ static inline uint32_t config_channels(const config *c) {
 }
 
 /* Reads both files of folder `dir`. What the files leave out takes the published default where
- * backbone section 1 gives one for all sizes; a size that cannot be computed with (zero, heads that
- * do not divide, rope_scaling other than default, ...) is CLEF_ERR_FORMAT naming file and member.
- */
+ * all five published sizes share one (vocab_size 248320, head_dim 256, linear head sizes 128, ...:
+ * config.c); a size that cannot be computed with (zero, heads that do not divide, rope_scaling
+ * other than default, ...) is CLEF_ERR_FORMAT naming file and member. */
 clef_status config_load(config *out, const char *dir, arena *mem, clef_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* Configurations: the published geometries, what is left out, and what is refused. The first are
- * read from testdata/checkpoint, whose expected values stand in backbone section 1. */
+ * read from testdata/checkpoint; the expected values are the published ones. */
 #include "checkpoint/config.h"
 
 #include "tests/folder.h"

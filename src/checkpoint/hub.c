@@ -2,7 +2,9 @@
  *
  * The cache of huggingface_hub holds per model
  *     models--Org--Name/refs/main                  a text file: the commit
- *     models--Org--Name/snapshots/{commit}/{file}  a link to ../../blobs/{etag}
+ *     models--Org--Name/snapshots/{commit}/{file}  a link to ../../blobs/{etag}, or a copy where
+ *                                                  links are impossible
+ * A name alone means the commit of refs/main. Reading needs no lock.
  *
  * Everything read here may be hostile: the name comes from a user, the ref from a file. Neither may
  * lead out of the cache, and no link may lead a loader out of the model. */

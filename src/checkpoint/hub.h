@@ -1,5 +1,5 @@
 /* hub.h - finding a model's folder and its files: a path as it is, or a name in the cache that
- * huggingface_hub keeps. Reads only, never downloads. weights-and-distribution section 3. */
+ * huggingface_hub keeps. Reads only, never downloads. hub.c has the layout of the cache. */
 #ifndef CHECKPOINT_HUB_H
 #define CHECKPOINT_HUB_H
 

@@ -1,4 +1,4 @@
-/* int8.h - weights to codes of one byte with a scale per block. quantisation section 2. */
+/* int8.h - weights to codes of one byte with a scale per block. MODEL.md section 7. */
 #ifndef CHECKPOINT_INT8_H
 #define CHECKPOINT_INT8_H
 

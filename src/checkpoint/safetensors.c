@@ -1,12 +1,29 @@
 /* safetensors.c - reads headers and indexes that may be hostile; never reads tensor data.
  *
  * A file is: 8 bytes N (little-endian) | N bytes of JSON | data to the end of the file. The JSON
- * maps each name to {"dtype", "shape", "data_offsets": [begin, end]}, offsets relative to the data.
- * The data must be covered exactly: sorted by offset, each tensor begins where the one before ends.
+ * maps each name to {"dtype", "shape", "data_offsets": [begin, end]}, offsets relative to the data,
+ * and may map __metadata__ to an object. The rules of a header, by the numbers used below:
+ *    1 a regular file of at least 8 bytes, its size taken once from the open descriptor
+ *    2 N is at most 100,000,000, and 8 + N at most the size
+ *    3 the header is valid UTF-8 and one complete JSON object
+ *    4 it begins with '{', and only spaces follow its '}'
+ *    5 no repeated tensor name, no repeated member of an entry
+ *    6 __metadata__, if there, is an object of strings
+ *    7 an entry has exactly the three members, a known dtype, and numbers that are plain
+ *      non-negative integers up to 2^53
+ *    8 rank at most 8; neither the product of the shape nor its bits overflow; whole bytes
+ *    9 begin <= end, and end - begin is exactly the bytes of shape and dtype
+ *   10 sorted by offset, the first begins at 0 and each where the one before ends
+ *   11 the last ends where the file ends
+ *   12 rank 0 and sizes of 0 are legal here; the binder refuses them
+ *   13 names of at most 1,024 bytes, at most 65,536 tensors; a name is never used as a path
+ *   14 at most 4 levels of JSON; time linear in N, memory a small multiple of N
+ * 4, 5 and the unknown members of 7 are stricter than the reference reader, because two readers
+ * could else see two different models; the limit of 8, and 13 and 14, are our own.
  *
- * Stricter than the reference reader where two readers could see two different models: repeated
- * names, unknown members of an entry, blanks before the first brace. weights-and-distribution
- * section 2 numbers the rules; the comments here use its numbers.
+ * The index, {"metadata": {"total_size"}, "weight_map": {tensor: file}}, names plain files that end
+ * in .safetensors, at most 4,096 of them. Every tensor is in the shard it is mapped to, in no other
+ * one, and no shard holds a tensor that is not mapped. total_size is a hint: a wrong one is noted.
  *
  * Lookup is a binary search in name order: a hash table that a hostile file cannot fill with
  * collisions needs a secret, and a thousand lookups per open do not repay one. */

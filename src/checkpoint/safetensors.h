@@ -1,5 +1,5 @@
 /* safetensors.h - tensors by name, from one file or from the shards of a folder, mapped and never
- * copied. weights-and-distribution section 2. */
+ * copied. The rules that files and indexes have to keep stand at the top of safetensors.c. */
 #ifndef CHECKPOINT_SAFETENSORS_H
 #define CHECKPOINT_SAFETENSORS_H
 
@@ -9,13 +9,14 @@
 
 typedef struct safetensors safetensors;
 
-/* Maps one file and checks its header by all rules of section 2.1; errors name the file, the tensor
- * and the rule. Close with safetensors_close; tensors live as long as the mapping. */
+/* Maps one file and checks its header by all rules; errors name the file, the tensor and the
+ * rule. Close with safetensors_close; tensors live as long as the mapping. */
 clef_status safetensors_open(safetensors **out, const char *path, clef_error *err);
 
-/* Opens the model of folder `dir`: the shards that model.safetensors.index.json names (rules of
- * section 2.2, strict), or model.safetensors when there is no index. Links may not lead out of the
- * model (hub_file). A missing shard is named together with the first tensor it should hold. */
+/* Opens the model of folder `dir`: the shards that model.safetensors.index.json names (all of
+ * them, and no tensor beside the map), or model.safetensors when there is no index. Links may not
+ * lead out of the model (hub_file). A missing shard is named together with the first tensor it
+ * should hold. */
 clef_status safetensors_open_model(safetensors **out, const char *dir, clef_error *err);
 void safetensors_close(safetensors *st);
 

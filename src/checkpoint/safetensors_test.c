@@ -1,5 +1,5 @@
-/* Headers and indexes, rule by rule (weights-and-distribution section 2), hostile-inputs B48 and
- * B52. Files are made in memory or in a folder of their own. */
+/* Headers and indexes, rule by rule (safetensors.c numbers the rules), hostile headers and missing
+ * shards. Files are made in memory or in a folder of their own. */
 #include "checkpoint/safetensors.h"
 
 #include "tests/folder.h"

@@ -1,4 +1,4 @@
-/* body_delta.h - the Gated DeltaNet between its projections (backbone section 5.2 to 5.6).
+/* body_delta.h - the Gated DeltaNet between its projections (MODEL.md section 2).
  * Included by kernels_*.c after its lanes, body_math.h and body_rows.h.
  *
  * Three steps over one chunk of tokens, each split over items that do not meet:

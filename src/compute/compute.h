@@ -94,7 +94,7 @@ size_t compute_scratch_bytes(unsigned threads, uint32_t n_rows, uint32_t n_out, 
 /* ---- rows --------------------------------------------------------------------------------- */
 
 /* out = x * rsqrt(mean(x^2) + eps) * weight, row by row; `out` may be `x`. Both [n_rows, n]. The
- * weight is the multiplier itself: the binder has added the one of backbone section 3. */
+ * weight is the multiplier itself: the binder has added the one of "1 + w". */
 void rms_norm(compute *c, float *out, const float *x, const float *weight, uint32_t n_rows,
               uint32_t n, float eps);
 
@@ -149,7 +149,7 @@ void attend(compute *c, const attend_args *a);
 
 /* Everything between the projections and out_proj, for n_rows consecutive tokens of one record:
  * convolution and SiLU over all channels, L2 norm of q and k (eps 1e-6 on the sum), q scaled by
- * key_dim^-0.5, the recurrence of backbone section 5.4, gated norm. State is read and left as it is
+ * key_dim^-0.5, the recurrence of MODEL.md section 2, gated norm. State is read and left as it is
  * after the last row, so a record may be cut anywhere. */
 typedef struct {
     float *out;           /* [n_rows, n_value_heads * value_dim] */

@@ -1,6 +1,6 @@
-/* delta_test.c - the Gated DeltaNet against backbone section 5 in double precision, by the
- * recurrence of 5.4 and by the chunked form of 5.5, and its bits against themselves: over kernel
- * tables, threads, and every place where the rows may be cut. */
+/* delta_test.c - the Gated DeltaNet against MODEL.md section 2 in double precision, by the
+ * recurrence and by the chunked form that the reference runs, and its bits against themselves: over
+ * kernel tables, threads, and every place where the rows may be cut. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -184,7 +184,7 @@ static double dot(const double *x, const double *y, uint32_t n) {
     return sum;
 }
 
-/* Backbone section 5.4. */
+/* The recurrence of MODEL.md section 2. */
 static void recurrent(const head_run *r) {
     const delta_args *a = &r->o->a;
     const uint32_t dk = a->key_dim, dv = a->value_dim;
@@ -206,8 +206,10 @@ static void recurrent(const head_run *r) {
     }
 }
 
-/* Backbone section 5.5 over chunks of 64. V' = U - W S is the forward substitution of
- * (I + A) V' = diag(beta) (V - diag(e^G) K S). */
+/* Chunks of 64. The rows of V' are the u of the recurrence, found by forward substitution in
+ *     (I + A) V' = diag(beta) (V - diag(e^G) K S)
+ * where A_ij = beta_i (k_i . k_j) e^(G_i - G_j) below the diagonal and 0 elsewhere, G is the
+ * running sum of g inside the chunk, and S the state that enters it. */
 static void chunked(const head_run *r) {
     enum { CHUNK = 64 };
     const delta_args *a = &r->o->a;
@@ -311,10 +313,10 @@ static float before_silu(double y) {
     return (float)low;
 }
 
-/* Backbone section 5.4's example of two tokens. The verb cannot be fed q, k and v themselves, so
- * the taps pass the current row, the rows hold what SiLU turns into them, v is an eighth (SiLU does
- * not reach -1; S and o are linear in v), and eps is so large that the norm is a constant factor,
- * which `norm` takes back together with q's scale. */
+/* Two tokens whose outputs and last state were worked out apart. The verb cannot be fed q, k and v
+ * themselves, so the taps pass the current row, the rows hold what SiLU turns into them, v is an
+ * eighth (SiLU does not reach -1; S and o are linear in v), and eps is so large that the norm is a
+ * constant factor, which `norm` takes back together with q's scale. */
 static void two_tokens_give_the_printed_example(void **state) {
     (void)state;
     operands o = make((sizes){2, 1, 1, 2, 2, 4});
@@ -342,7 +344,7 @@ static void two_tokens_give_the_printed_example(void **state) {
     drop(&o);
 }
 
-/* Backbone section 5.3: A_log 0.3, a 0.7, dt_bias -1.2. A zero key leaves only the decay. */
+/* A_log 0.3, a 0.7, dt_bias -1.2: e^g is 0.527326. A zero key leaves only the decay. */
 static void the_decay_gives_the_printed_example(void **state) {
     (void)state;
     operands o = make((sizes){1, 1, 1, 2, 2, 2});
@@ -378,7 +380,7 @@ static void the_sizes_of_the_model_match(void **state) {
     drop(&o);
 }
 
-/* hostile-inputs B42. */
+/* Value head m reads key head m div 2 here: heads are grouped, not tiled. */
 static void value_heads_read_the_key_head_of_their_group(void **state) {
     (void)state;
     operands two = make((sizes){20, 2, 4, 12, 12, 4});
@@ -401,7 +403,7 @@ static void any_number_of_taps_matches(void **state) {
     }
 }
 
-/* Repeated tokens: the product series for the inverse of section 5.5 breaks on them. */
+/* Repeated tokens: a chunked form that inverts I + A by a product series breaks on them. */
 static void repeated_keys_match(void **state) {
     (void)state;
     operands o = make((sizes){150, 1, 2, 20, 36, 4});
@@ -557,7 +559,7 @@ static void one_row_at_a_time_gives_the_bits_of_512_rows(void **state) {
     drop(&o);
 }
 
-/* hostile-inputs B47: a NaN must reach the check at the end, not turn into a plausible number. */
+/* A NaN must reach the check at the end, not turn into a plausible number. */
 static void a_value_that_is_not_a_number_stays_visible(void **state) {
     (void)state;
     operands o = make((sizes){6, 1, 1, 12, 12, 4}); /* v from column 24 */

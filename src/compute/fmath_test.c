@@ -87,7 +87,7 @@ static void sine_and_cosine_are_right_for_large_angles(void **state) {
         }
 }
 
-/* Anchor of backbone section 4.1: position 37 at frequency 0. */
+/* The rotation of position 37 at frequency 0, whose angle is the position itself. */
 static void the_rotation_of_the_specification_comes_out(void **state) {
     (void)state;
     float s, c;

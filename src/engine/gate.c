@@ -1,4 +1,4 @@
-/* gate.c - replays recorded runs against a model: clef_gate. decision-contract section 12.
+/* gate.c - replays recorded runs against a model: clef_gate.
  *
  * Order of the checks: ids and spans of every run, exactly; then the numbers of those runs whose
  * row is the oracle's; then the first of them again, whose bits must not change. Numbers are

@@ -1,5 +1,4 @@
-/* backbone.h - token rows through the decoder layers, a chunk at a time. MODEL.md "Backbone";
- * backbone sections 3 to 6. */
+/* backbone.h - token rows through the decoder layers, in chunks. MODEL.md section 2. */
 #ifndef MODEL_BACKBONE_H
 #define MODEL_BACKBONE_H
 

@@ -7,11 +7,11 @@
  *           4 decoder layers: F attends to itself, then to the memory as it is, then feed-forward
  *           logit = prior (cosine in hidden space) + gate * (cosine of F and R + residual scorer)
  *
- * Traps (decision-contract section 14): the evidence layers norm the memory, the decoder layers do
- * not; the summary uses R without option_norm; the prior uses unprojected vectors; lexical rows are
- * lm_head rows, raw; LayerNorm's eps is 1e-5 with the biased variance; GELU is the erf form; the
- * clamp of the scales is on the stored logarithm, upper side only. Sums over spans and the scalar
- * products of the scoring are taken in double, in index order. */
+ * Traps: the evidence layers norm the memory, the decoder layers do not; the summary uses R without
+ * option_norm; the prior uses unprojected vectors; lexical rows are lm_head rows, raw; LayerNorm's
+ * eps is 1e-5 with the biased variance; GELU is the erf form; the clamp of the scales is on the
+ * stored logarithm, upper side only. Sums over spans and the scalar products of the scoring are
+ * taken in double, in index order. */
 #include "model/head.h"
 
 #include <math.h>
@@ -241,7 +241,7 @@ static void softmax_per_question(float *out, const float *scores, const head_inp
     for (uint32_t o = 0; o < in->n_options; o++) out[o] /= sum[in->owner[o]];
 }
 
-/* ---- the steps of decision-contract section 8 ---- */
+/* ---- the steps of MODEL.md section 3 ---- */
 
 /* lexical [n_options, hidden]: mean of the raw lm_head rows over each option's tokens. */
 static void gather_lexical(const head_run *h, const model *m, float *lexical, float *row) {

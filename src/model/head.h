@@ -1,5 +1,5 @@
-/* head.h - the joint schema head: hidden rows in, one logit per option out. MODEL.md "Head";
- * decision-contract section 8.
+/* head.h - the joint schema head: hidden rows in, one logit per option out. MODEL.md
+ * section 3.
  *
  * The head reads hidden rows only through the memory projection, the means over spans and the last
  * row, so it eats each chunk as it comes: [T, hidden] never exists. */

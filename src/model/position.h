@@ -1,4 +1,4 @@
-/* position.h - rotary angles. backbone section 4.1. */
+/* position.h - rotary angles. MODEL.md section 2, "Full attention". */
 #ifndef MODEL_POSITION_H
 #define MODEL_POSITION_H
 

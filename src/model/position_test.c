@@ -47,7 +47,7 @@ static void frequencies_equal_torchs_bit_for_bit(void **state) {
     buf_free(&text);
 }
 
-/* backbone section 4.1: position 37, frequencies 0 and 3 of the release. */
+/* Position 37, frequencies 0 and 3 of the release. */
 static void angles_match_the_specifications_anchor(void **state) {
     (void)state;
     const config cfg = {.rope_theta = 1e7, .rotary_dim = 64};

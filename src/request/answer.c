@@ -1,8 +1,17 @@
 /* answer.c - probabilities to the answer object, byte for byte as the reference prints it.
  *
  * In: the probabilities of all options, in scoring order.  Out: JSON in the style of
- * json.dumps(answer, ensure_ascii=False). decision-contract section 9 gives the members and their
- * order, systemone-api section 6 the confidence formulas and the 7-decimal mode.
+ * json.dumps(answer, ensure_ascii=False), with the members in this order:
+ *   {"model", "answers": {id: ...}, "usage": {"input_tokens", "output_tokens": 0}}
+ *   noul    {"type", "noul"}
+ *   choice  {"type", "choice", "confidence", "probabilities"}
+ *   score   {"type", "score", "confidence", "legend", "probabilities"}
+ *
+ * Confidence, over n options with the greatest probability at k:
+ *   top       p_k, as the reference has it
+ *   typesafe  choice (p_k - 1/n) / (1 - 1/n); score 1 - sum p_i |i - k| / D, not below 0, where D
+ *             is the mean distance of the levels from their middle
+ *   entropy   1 - H / ln n
  *
  * Easy to get wrong:
  *   - with 4 decimals everything is computed from the unrounded probabilities and each printed

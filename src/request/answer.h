@@ -1,5 +1,4 @@
-/* answer.h - probabilities to the answer's JSON. decision-contract section 9; systemone-api
- * section 6. */
+/* answer.h - probabilities to the answer's JSON. MODEL.md section 4. */
 #ifndef REQUEST_ANSWER_H
 #define REQUEST_ANSWER_H
 

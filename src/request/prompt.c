@@ -4,7 +4,7 @@
  * each option.
  *
  * The row is prefix, media, state, schema, suffix; the texts are below. Three rules make the ids
- * equal the reference's (decision-contract sections 3 and 6):
+ * equal the reference's (MODEL.md section 1):
  *   - every piece is tokenised alone, because BPE would merge across the seams of a joined text and
  *     move every span behind the seam;
  *   - a field's head ("\nFIELD 1\nID: ...") is one piece although it holds the question's id, so
@@ -18,7 +18,7 @@
 
 #include "text/pyjson.h"
 
-/* The fixed pieces, verbatim: table of decision-contract section 3. */
+/* The fixed pieces, verbatim: the table of MODEL.md section 1. */
 #define PREFIX                                                                                  \
     "<|im_start|>system\nRead the complete state and schema. Decide every field jointly. Each " \
     "answer must be exactly one of that field's allowed options.<|im_end|>\n<|im_start|>user\n" \

@@ -1,4 +1,4 @@
-/* prompt.h - a checked request to token ids and spans. decision-contract sections 3 and 6. */
+/* prompt.h - a checked request to token ids and spans. MODEL.md section 1. */
 #ifndef REQUEST_PROMPT_H
 #define REQUEST_PROMPT_H
 

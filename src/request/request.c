@@ -2,11 +2,11 @@
  *
  * In: a JSON body.  Out: the state, and per question its kind, instructions and options.
  *
- * The order of the checks is the reference's (decision-contract section 10), so that a body with
- * several faults is refused for the same one: model and state, questions, then type and criteria of
- * every question in turn; only after all of them come pictures and what stands inside the criteria,
- * which the reference meets while it encodes. Where the reference has a sentence of its own, that
- * sentence follows the path word for word.
+ * The order of the checks is the reference's, so that a body with several faults is refused for the
+ * same one: model and state, questions, then type and criteria of every question in turn; only
+ * after all of them come pictures and what stands inside the criteria, which the reference meets
+ * while it encodes. Where the reference has a sentence of its own, that sentence follows the path
+ * word for word.
  *
  * Three things are easy to get wrong:
  *   - choice options are scored sorted by code point but answered as asked; `asked` keeps that
@@ -106,7 +106,7 @@ static bool is_falsy(const json *v) {
     return false;
 }
 
-/* ---- the checks of section 10, before anything is encoded ------------------------------------ */
+/* ---- the checks before anything is encoded --------------------------------------------------- */
 
 static clef_status check_record(request *rq, const json *root, const json **questions,
                                 clef_error *err) {

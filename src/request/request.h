@@ -1,5 +1,5 @@
 /* request.h - a SystemOne request, checked: JSON body to state and questions with their options in
- * scoring order. decision-contract sections 3 and 10. */
+ * scoring order. MODEL.md section 1. */
 #ifndef REQUEST_REQUEST_H
 #define REQUEST_REQUEST_H
 
@@ -45,7 +45,7 @@ shown_name request_show(str name);
 
 /* Parses and checks a request body. Everything *out points to lives in `mem`, which may be freed
  * with it; `body` need not outlive the call. Error sentences start with the JSON path
- * ("questions.urgency.criteria: ..."), in the order of decision-contract section 10. */
+ * ("questions.urgency.criteria: ..."), in the reference's order: request.c. */
 clef_status request_parse(request *out, str body, arena *mem, clef_error *err);
 
 #endif

@@ -4,8 +4,9 @@
  * that have a rank, the lowest rank and of equal ranks the leftmost becomes its merged id, until no
  * pair has a rank. Rank is the index in the merges; a pair that occurs twice has its later index.
  *
- * tokenizer.json spells each byte as one printable character (tokenizer.md section 7). Loading
- * turns that into bytes, so the alphabet exists here only.
+ * tokenizer.json spells each byte as one printable character: bytes 33 to 126, 161 to 172 and 174
+ * to 255 as the code point of the same value, the other 68 in rising order as U+0100 to U+0143.
+ * Loading turns that into bytes, so the alphabet exists here only.
  *
  * The trap: not every entry is what the merges make of its bytes. The released vocabulary holds 201
  * that no merge produces (" Japón" is three ids, not its own entry). The shortcut "the piece is an

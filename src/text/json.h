@@ -1,6 +1,6 @@
 /* json.h - JSON text to a value tree that keeps what Python's parser keeps: member order, the raw
- * spelling of numbers, strings with their lengths. The model is CPython's json.loads; see
- * decision-contract section 4. */
+ * spelling of numbers, strings with their lengths. The model is CPython's json.loads; json.c says
+ * where it differs. */
 #ifndef TEXT_JSON_H
 #define TEXT_JSON_H
 

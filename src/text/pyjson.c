@@ -1,4 +1,4 @@
-/* pyjson.c - writes JSON as CPython 3.11's json.dumps does (decision-contract section 4).
+/* pyjson.c - writes JSON as CPython 3.11's json.dumps does (MODEL.md section 1).
  *
  * In: the tree of json.c.  Out: text, in one of the two styles the reference uses.
  *

@@ -1,5 +1,5 @@
 /* split_test.c - the scanner against splits that were measured with the reference's regular
- * expressions: the table of tokenizer.md section 5.1 and the words recorded in testdata/golden. */
+ * expressions: a table of cases for each rule and the words recorded in testdata/golden. */
 #include "text/split.h"
 
 #include "base/cpu.h"

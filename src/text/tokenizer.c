@@ -1,6 +1,6 @@
 /* tokenizer.c - loads tokenizer.json; one piece of text to ids.
  *
- * Order of work on a piece (tokenizer.md section 3):
+ * Order of work on a piece:
  *   1 added tokens, found in the raw text: leftmost, of those the longest; each is one id
  *   2 every stretch between them: NFC (unicode)
  *   3 cut by the pattern the file states (split)

@@ -8,7 +8,7 @@
 
 typedef struct tokenizer tokenizer;
 
-/* The two split patterns of this family; tokenizer.md section 5. */
+/* The two split patterns of this family; split.c has their rules. */
 typedef enum { SPLIT_QWEN2, SPLIT_QWEN35 } split_pattern;
 
 /* Growable ids. {0} is empty; free with id_list_free. */
