@@ -157,7 +157,7 @@ def for_toy(toy):
 
 
 def arms_of(toy, name, tied):
-    """Deliberate faults whose logits are recorded too (contract section 12.3)."""
+    """Deliberate faults whose logits are recorded too (red arms, MODEL.md section 6)."""
     if name != "basic" and (toy, name) != ("toy-r2", "many-questions"):
         return []
     arms = ["spans_late", "lexical_zero", "membership_rotated"]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Checks the goldens against a second implementation and reports that nothing in the toys is degenerate.
 
-The second implementation is NumPy in double precision, written from backbone.md and the head section of the
-decision contract alone: the delta rule as the plain recurrence of section 5.4 (the reference runs the chunked
-form), attention row by row, the head without torch modules. It prints, per toy, the greatest difference
-from the recorded hidden rows and logits, the decays e^g, the residual's RMS per layer, attention entropy, the
-margins, and how far each red arm moves the logits. Exit status 1 when a difference is too large or a spread too small.
+The second implementation is NumPy in double precision, written from the formulas alone (MODEL.md sections 2
+and 3): the delta rule as the plain recurrence (the reference runs the chunked form), attention row by row, the
+head without torch modules. It prints, per toy, the greatest difference from the recorded hidden rows and logits,
+the decays e^g, the residual's RMS per layer, attention entropy, the margins, and how far each red arm moves the
+logits. Exit status 1 when a difference is too large or a spread too small.
 """
 import argparse
 import json

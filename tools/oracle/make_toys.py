@@ -32,7 +32,7 @@ PATTERNS = {
               r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
 }
 
-# tokenizer.md section 4, in id order; the second member is the `special` flag.
+# The added tokens of the release, in id order from 248044; the second member is the `special` flag.
 ADDED = [("<|endoftext|>", 1), ("<|im_start|>", 1), ("<|im_end|>", 1), ("<|object_ref_start|>", 1),
          ("<|object_ref_end|>", 1), ("<|box_start|>", 1), ("<|box_end|>", 1), ("<|quad_start|>", 1),
          ("<|quad_end|>", 1), ("<|vision_start|>", 1), ("<|vision_end|>", 1), ("<|vision_pad|>", 1),
@@ -43,7 +43,7 @@ ADDED = [("<|endoftext|>", 1), ("<|im_start|>", 1), ("<|im_end|>", 1), ("<|objec
          ("<tts_pad>", 1), ("<tts_text_bos>", 1), ("<tts_text_eod>", 1),
          ("<tts_text_bos_single>", 1), ("<|audio_pad|>", 1)]
 
-# Entries that no merge produces (tokenizer.md section 8): a whole-word lookup would find them.
+# Entries that no merge produces, as the release has 201: a whole-word lookup would find them.
 UNREACHABLE = [" Japón", "镜片还没", " insufficient evidence", "ありがとう", " customers'", "zzyzx"]
 
 # The texts every prompt repeats, weighted so that the fixed pieces stay near their real lengths.
@@ -86,7 +86,7 @@ VOCAB = {"qwen2": 1100, "qwen35": 860}     # base entries, unreachable ones incl
 # ---- tokenizer ----------------------------------------------------------------------------------
 
 def byte_alphabet():
-    """tokenizer.md section 7: byte -> the character that spells it."""
+    """Byte -> the character that spells it in the vocabulary."""
     plain = list(range(33, 127)) + list(range(161, 173)) + list(range(174, 256))
     rest = [b for b in range(256) if b not in plain]
     table = {b: chr(b) for b in plain}

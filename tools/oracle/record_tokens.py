@@ -20,7 +20,7 @@ import released_tokenizer
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-# tokenizer.md sections 5.1, 6 and 11, hostile-inputs.md, and neighbours of each rule.
+# Texts for each rule of the split patterns and of NFC, their neighbours, and hostile ones.
 TEXTS = [
     "", " ", "a", "Hello, world!", "   \n  a", "a  ", "\t\ta", " 12", "½x", "1\u0301", "\n\u0301a", "!\n\n x", "''s",
     " 's", "‘s’s", "a\u2028b", "a\u0085b", "\u180ea", "a\u180eb c", "'ſx", "I'M we'Re they'LL D'D 'T", "x'sy", "''''re",

@@ -4,7 +4,7 @@
 The backbone is transformers' own Qwen3_5ForConditionalGeneration in float32 on the CPU with the BF16
 weights widened; a text record goes straight through its language model, alone, without padding or
 cache. Text becomes ids with the `tokenizers` library and the pattern that tokenizer.json states.
-The head, the prompt and the answer are written here from decision-contract.md (sections 3 to 9) and
+The head, the prompt and the answer are written here as MODEL.md (sections 1, 3 and 4) states them and
 share nothing with the C code.
 
     reference.py TOY REQUEST.json [--policy reference|plain] [--max-length N] [--max-state-tokens N]
@@ -32,7 +32,7 @@ NOUL = {"true": "The proposition is true or the answer is yes.",
         "false": "The proposition is false or the answer is no."}
 
 
-# ---- request to ids and spans (contract sections 3 to 6) ------------------------------------------
+# ---- request to ids and spans (MODEL.md section 1) -------------------------------------------------
 
 def render(value):
     if isinstance(value, str):
@@ -131,7 +131,7 @@ class Encoder:
                                 schema=len(schema), suffix=len(suffix)), state_total=state_total)
 
 
-# ---- answer (contract section 9) -------------------------------------------------------------------
+# ---- answer (MODEL.md section 4) --------------------------------------------------------------------
 
 def answer(request, questions, probs, n_tokens):
     """`probs`: per question a list of floats (widened fp32) in scoring order."""
@@ -168,7 +168,7 @@ def _torch():
 
 
 def joint_head(folder):
-    """The head of contract section 8 as a module with the released tensor names."""
+    """The head of MODEL.md section 3 as a module with the released tensor names."""
     from safetensors.torch import load_file
 
     class EvidenceLayer(nn.Module):

@@ -14,7 +14,7 @@ documents.tsv and errors.tsv a field's backslashes and all bytes outside 0x20 ..
     errors.tsv      text that json.loads refuses, byte offset of the error, CPython's words
 
 --contract copies the render and round vectors (computed, not taken from other people's records)
-from the contract's vector file to testdata/contract/render.json.
+from the file of recorded runs to testdata/contract/render.json.
 """
 import argparse
 import json

@@ -26,7 +26,7 @@ OUT = os.path.join(ROOT, "testdata", "tokenizer")
 POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 MADE_BY = f"tools/tokenizer/record.py with tokenizers {__version__}"
 
-# Published ids: tokenizer.md section 11. True: the same under both patterns, False: qwen35 alone.
+# Published ids of the release. True: the same under both patterns, False: qwen35 alone.
 PUBLISHED = [
     ("\n\nSCHEMA FIELDS:\n", "271 3423 34651 426 32349 25 198", True),
     ("\nALLOWED OPTIONS:\n", "198 51535 1425 49555 25 198", True),
