@@ -185,6 +185,20 @@ static void a_wrong_request_does_not_disturb_the_rest_of_its_batch(void **state)
     clef_close(e);
 }
 
+static void a_batch_of_wrong_requests_tells_what_is_wrong_with_each(void **state) {
+    (void)state;
+    clef_engine *e = open_toy(1, 0);
+    const clef_request requests[] = {{"[]", 2}, {"{", 1}};
+    clef_answer *out[2];
+    clef_error errs[2];
+    assert_int_equal(clef_ask_batch(e, NULL, requests, 2, out, errs), CLEF_ERR_INPUT);
+    for (int i = 0; i < 2; i++) {
+        assert_null(out[i]);
+        assert_int_equal(errs[i].status, CLEF_ERR_INPUT);
+    }
+    clef_close(e);
+}
+
 static void an_empty_batch_is_answered(void **state) {
     (void)state;
     clef_engine *e = open_toy(1, 0);
@@ -575,6 +589,7 @@ int main(void) {
         cmocka_unit_test(a_batch_gives_every_record_the_bits_it_has_alone),
         cmocka_unit_test(many_short_records_share_chunks_without_a_trace),
         cmocka_unit_test(a_wrong_request_does_not_disturb_the_rest_of_its_batch),
+        cmocka_unit_test(a_batch_of_wrong_requests_tells_what_is_wrong_with_each),
         cmocka_unit_test(an_empty_batch_is_answered),
         cmocka_unit_test(eight_threads_get_the_serial_answers),
         cmocka_unit_test(progress_rises_to_the_total),

@@ -54,6 +54,7 @@ size_t plan_scratch(const config *cfg, unsigned threads, uint32_t rows) {
 }
 
 clef_status plan_check(const clef_engine *e, const batch_item *items, size_t n, clef_error *err) {
+    if (n == 0) return CLEF_OK; /* every request of the batch was wrong */
     const head_input *longest = &items[0].in;
     for (size_t i = 1; i < n; i++)
         if (items[i].in.n_tokens > longest->n_tokens) longest = &items[i].in;
