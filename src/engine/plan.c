@@ -61,6 +61,7 @@ clef_status plan_check(const clef_engine *e, const batch_item *items, size_t n, 
     const plan_sizes p = plan_run(&e->cfg, e->chunk, longest, n);
     const size_t scratch = plan_scratch(&e->cfg, compute_threads(e->c), e->chunk);
     const size_t need = times_plus(p.run, 1, scratch);
+    if (need == SIZE_MAX) return clef_fail_memory(err); /* too much to count, or to count with */
     const memory_room room = memory_available();
     if (need <= room.bytes) return CLEF_OK;
     const double mib = 1024.0 * 1024.0;
