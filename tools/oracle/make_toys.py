@@ -7,7 +7,7 @@ the release (one toy stores two kinds of tensors as F32, as the base checkpoints
 
 The sizes are odd on purpose (52, 68, 76, ...: no multiple of a vector width) and the scales are
 chosen so that nothing is degenerate: the residual stream grows over the layers, the decays of the
-delta rule spread over 0.05 to 0.999, attention is far from uniform, option margins are both tiny and
+delta rule spread over 0.05 to 0.999 (tails beyond both ends), attention is far from uniform, option margins are both tiny and
 large. `check.py` reports all of this.
 """
 import argparse
