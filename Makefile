@@ -33,10 +33,13 @@ OPT ?= -O2 -g
 CPPFLAGS += -Iinclude -Isrc -I. -D_XOPEN_SOURCE=700
 CFLAGS_ALL = -std=c11 $(OPT) $(WARN) -ffp-contract=off -fvisibility=hidden -fPIC -pthread $(CFLAGS)
 LDFLAGS_ALL = -pthread $(LDFLAGS)
-LDLIBS_ALL = -lm -lcrypto $(LDLIBS)
+# Libraries of libclef; the command line needs two more, for fetching and serving.
+MEDIA_LIBS = -lpng -ljpeg -lwebp
+LDLIBS_ALL = -lm -lcrypto $(MEDIA_LIBS) $(LDLIBS)
+CLI_LIBS = -lcurl -lmicrohttpd
 
-LIB_SRC := $(filter-out %_test.c,$(wildcard $(patsubst %,src/%/*.c,base text request checkpoint compute model engine)))
-CLI_SRC := $(filter-out %_test.c,$(wildcard src/cli/*.c))
+LIB_SRC := $(filter-out %_test.c,$(wildcard $(patsubst %,src/%/*.c,base text media request checkpoint compute model engine)))
+CLI_SRC := $(filter-out %_test.c,$(wildcard $(patsubst %,src/%/*.c,fetch server cli)))
 TEST_SRC := $(wildcard src/*/*_test.c tests/*_test.c)
 FUZZ_SRC := $(wildcard fuzz/*_fuzz.c)
 TOOL_SRC := $(wildcard tools/*.c)
@@ -65,7 +68,7 @@ libclef.so: $(B)/libclef.so
 	@cp $< $@
 
 $(B)/clef: $(CLI_OBJ) $(B)/libclef.a
-	$(call say,cc,$@) $(CC) $(LDFLAGS_ALL) -o $@ $^ $(LDLIBS_ALL)
+	$(call say,cc,$@) $(CC) $(LDFLAGS_ALL) -o $@ $^ $(CLI_LIBS) $(LDLIBS_ALL)
 $(B)/libclef.a: $(LIB_OBJ)
 	@rm -f $@
 	$(call say,ar,$@) $(AR) rcs $@ $^
@@ -80,7 +83,7 @@ $(B)/clef.1: $(B)/clef
 	$(B)/clef help --man > $@.part && mv $@.part $@
 
 # Bytes from outside are read in these folders: every narrowing is spelled out.
-$(B)/src/text/%.o $(B)/src/request/%.o $(B)/src/checkpoint/%.o: CFLAGS_ALL += -Wconversion
+$(patsubst %,$(B)/src/%/%.o,text media request checkpoint fetch server): CFLAGS_ALL += -Wconversion
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
 $(B)/src/compute/kernels_avx2.o: CFLAGS_ALL += -mavx2 -mfma -mf16c
 endif
@@ -111,7 +114,7 @@ $(OOM_BIN): private LDFLAGS_ALL += -Wl,--wrap=malloc,--wrap=calloc,--wrap=reallo
 
 $(TEST_BIN): $(B)/%: %.c $(TEST_LIBS) Makefile
 	@mkdir -p $(@D)
-	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(TEST_LIBS) -lcmocka $(LDLIBS_ALL)
+	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(TEST_LIBS) -lcmocka $(CLI_LIBS) $(LDLIBS_ALL)
 
 $(TOOL_BIN): $(B)/%: %.c $(B)/libclef.a Makefile
 	@mkdir -p $(@D)
@@ -182,7 +185,7 @@ ARM_TESTS = $(patsubst %,build/arm/src/compute/%_test,fmath kernels linear rows 
 .PHONY: test-arm
 test-arm:
 	@tools/setup.sh arm
-	@$(SUBMAKE) $(ARM_TESTS) B=build/arm CC=aarch64-linux-gnu-gcc
+	@$(SUBMAKE) $(ARM_TESTS) B=build/arm CC=aarch64-linux-gnu-gcc CLI_SRC= CLI_LIBS= MEDIA_LIBS=
 	@RUN=qemu-aarch64 tools/run_tests $(ARM_TESTS)
 
 # ---- checks ----------------------------------------------------------------------------------

@@ -43,6 +43,17 @@ need libc6-dev compiles "${cc%% *}" '#include <stdio.h>
 int main(void) { return 0; }'
 need libssl-dev compiles "${cc%% *}" '#include <openssl/evp.h>
 int main(void) { return EVP_MD_CTX_new() == NULL; }' -lcrypto
+need libpng-dev compiles "${cc%% *}" '#include <png.h>
+int main(void) { return png_access_version_number() == 0; }' -lpng
+need libjpeg62-turbo-dev compiles "${cc%% *}" '#include <stdio.h>
+#include <jpeglib.h>
+int main(void) { struct jpeg_error_mgr m; return jpeg_std_error(&m) == NULL; }' -ljpeg
+need libwebp-dev compiles "${cc%% *}" '#include <webp/decode.h>
+int main(void) { return WebPGetDecoderVersion() == 0; }' -lwebp
+need libcurl4-openssl-dev compiles "${cc%% *}" '#include <curl/curl.h>
+int main(void) { return curl_version() == NULL; }' -lcurl
+need libmicrohttpd-dev compiles "${cc%% *}" '#include <microhttpd.h>
+int main(void) { return MHD_get_version() == NULL; }' -lmicrohttpd
 if [ "$stage" != demo ]; then
     need libcmocka-dev compiles "${cc%% *}" '#include <stdarg.h>
 #include <stddef.h>
