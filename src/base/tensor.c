@@ -8,7 +8,7 @@
 static const struct {
     const char *name;
     unsigned bits;
-} types[DTYPE_COUNT] = {
+} types[] = {
     [DTYPE_BOOL] = {"BOOL", 8},
     [DTYPE_U8] = {"U8", 8},
     [DTYPE_I8] = {"I8", 8},
@@ -31,6 +31,8 @@ static const struct {
     [DTYPE_F4] = {"F4", 4},
     [DTYPE_F6_E2M3] = {"F6_E2M3", 6},
     [DTYPE_F6_E3M2] = {"F6_E3M2", 6},
+    [DTYPE_INT6] = {"INT6", 6},
+    [DTYPE_INT4] = {"INT4", 4},
 };
 
 const char *dtype_name(dtype type) {

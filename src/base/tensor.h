@@ -30,7 +30,10 @@ typedef enum {
     DTYPE_F4,
     DTYPE_F6_E2M3,
     DTYPE_F6_E3M2,
-    DTYPE_COUNT
+    DTYPE_COUNT,
+    /* Packed codes of a weight (compute.h), which a file holds as U8. */
+    DTYPE_INT6 = DTYPE_COUNT,
+    DTYPE_INT4
 } dtype;
 
 enum { TENSOR_MAX_RANK = 8 };
@@ -44,7 +47,7 @@ typedef struct {
     size_t bytes;
 } tensor;
 
-/* "BF16", as the safetensors format spells it. */
+/* "BF16", as the safetensors format spells it; "INT6" and "INT4" are not its words. */
 const char *dtype_name(dtype type);
 /* Bits of one value. */
 unsigned dtype_bits(dtype type);

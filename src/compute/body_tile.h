@@ -131,9 +131,35 @@ static void widen_int8(float *out, const matrix *w, size_t first, size_t n) {
     }
 }
 
+/* Packed codes: of any eight neighbours the bits stand at the same place of eight bytes in a row.
+ */
+static void widen_packed(float *out, const matrix *w, size_t first, size_t n) {
+    const bool six = w->type == DTYPE_INT6;
+    const size_t block_bytes = six ? INT6_BYTES : INT4_BYTES;
+    const char *codes = (const char *)w->data + first / INT8_BLOCK * block_bytes;
+    const char *scales = (const char *)w->scales + first / INT8_BLOCK * sizeof(uint16_t);
+    for (size_t done = 0; done < n; done += INT8_BLOCK) {
+        uint16_t half;
+        memcpy(&half, scales, sizeof half);
+        scales += sizeof half;
+        const f8 scale = f8_set1(f16_to_float(half));
+        for (int i = 0; i < INT8_BLOCK / LANES; i++) {
+            const char *low = codes + i % 2 * LANES;
+            const f8 code = six ? f8_load_i6(low, i / 2 * 4, codes + INT4_BYTES, 2 * i)
+                                : f8_load_i4(low, i / 2 * 4);
+            f8_store(out + done + i * LANES, f8_mul(code, scale));
+        }
+        codes += block_bytes;
+    }
+}
+
 static void widen(float *out, const matrix *w, size_t first, size_t n) {
     if (w->type == DTYPE_I8) {
         widen_int8(out, w, first, n);
+        return;
+    }
+    if (w->type == DTYPE_INT6 || w->type == DTYPE_INT4) {
+        widen_packed(out, w, first, n);
         return;
     }
     size_t done = 0;

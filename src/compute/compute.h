@@ -53,14 +53,18 @@ clef_status compute_read_gbps(compute *c, double *out, clef_error *err);
 
 enum { LINEAR_BLOCK = 256 };
 
-enum { INT8_BLOCK = 32 };
+enum { INT8_BLOCK = 32, INT6_BYTES = 24, INT4_BYTES = 16 };
 
-/* A weight as the file stores it: row-major [n_out, n_in], BF16, F16 or F32, any alignment. Or I8
+/* A weight as the file stores it: row-major [n_out, n_in], BF16, F16 or F32, any alignment. Or
  * codes with F16 scales [n_out, n_in / INT8_BLOCK], where n_in is a multiple of INT8_BLOCK: a
- * weight is then code * scale of its block, which f32 holds exactly. */
+ * weight is then code * scale of its block, which f32 holds exactly. A block of codes is I8    32
+ * bytes, each a code of -127 .. 127; INT4  16 bytes: byte j has code j + 8 in its low four bits and
+ * code j + 16, plus 8, in its high ones; -7 .. 7; INT6  24 bytes: 16 as in INT4 with the low four
+ * bits of code + 32, then 8 whose byte j has the high two bits of the codes j, j + 8, j + 16, j +
+ * 24, the first lowest; -31 .. 31. */
 typedef struct {
     const void *data;
-    const void *scales; /* NULL unless the type is I8 */
+    const void *scales; /* NULL unless the type is I8, INT6 or INT4 */
     dtype type;
     uint32_t n_out, n_in;
 } matrix;
@@ -85,6 +89,9 @@ typedef enum { LINEAR_SET, LINEAR_ADD } linear_mode;
  * are `stride` floats apart. w->n_in equals x->n_cols. */
 void linear(compute *c, float *out, size_t stride, const panel *x, const matrix *w,
             const float *bias, linear_mode mode);
+
+/* out [w->n_in] = row `row` of w, widened. */
+void matrix_row(const compute *c, float *out, const matrix *w, size_t row);
 
 /* What `threads` workers touch of their scratch, in bytes, when the widest linear has n_out outputs
  * and n_in inputs over n_rows rows, and heads have `head_dim` values at most. */

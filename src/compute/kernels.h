@@ -38,7 +38,7 @@ typedef struct {
     /* The same for HALF_LANES rows: x [n_k][HALF_LANES], out [n_out][HALF_LANES]. */
     void (*tile_half)(float *out, const float *x, const float *w, size_t w_out, size_t w_k,
                       uint32_t n_out, uint32_t n_k);
-    /* Widens n stored values to f32, from value `first` on in row-major order; of I8 weights whole
+    /* Widens n stored values to f32, from value `first` on in row-major order; of codes whole
      * blocks. */
     void (*widen)(float *out, const matrix *w, size_t first, size_t n);
 

@@ -187,6 +187,37 @@ static void a_code_times_its_scale_is_exact(void **state) {
     }
 }
 
+/* A block of INT4 and one of INT6 in which every code has bits of its own, and a block in front. */
+static void packed_codes_come_out_where_they_were_put(void **state) {
+    (void)state;
+    static const struct {
+        dtype type;
+        int offset, bytes;
+    } kinds[] = {{DTYPE_INT4, 8, INT4_BYTES}, {DTYPE_INT6, 32, INT6_BYTES}};
+    EACH_TABLE(t) {
+        for (size_t k = 0; k < 2; k++) {
+            unsigned char stored[2 * INT6_BYTES + 1] = {0}, scales[5] = {0};
+            int codes[INT8_BLOCK];
+            unsigned char *block = stored + 1 + kinds[k].bytes; /* at an odd address */
+            for (int i = 0; i < INT8_BLOCK; i++) {
+                const int stored_code = (i * 37 + 5) % (2 * kinds[k].offset);
+                codes[i] = stored_code - kinds[k].offset;
+                block[i % 16] |= (unsigned char)((stored_code & 15) << i / 16 * 4);
+                if (k == 1) block[16 + i % 8] |= (unsigned char)(stored_code >> 4 << i / 8 * 2);
+            }
+            const uint16_t two = 0x4000;
+            memcpy(scales + 3, &two, sizeof two);
+            const matrix w = {.data = stored + 1, .scales = scales + 1, .type = kinds[k].type};
+            float got[INT8_BLOCK];
+            t->widen(got, &w, INT8_BLOCK, INT8_BLOCK);
+            for (int i = 0; i < INT8_BLOCK; i++)
+                if (got[i] != 2.0f * (float)codes[i])
+                    fail_msg("%s: code %d is %d, came out as %g", t->name, i, codes[i],
+                             (double)got[i] / 2);
+        }
+    }
+}
+
 /* All rows, every length: the values behind the end must stay as they are. */
 static void rows_of_every_length_have_the_bits_of_the_scalar_table(void **state) {
     (void)state;
@@ -265,6 +296,7 @@ int main(void) {
         cmocka_unit_test(a_tile_is_one_chain_of_fused_steps_per_output),
         cmocka_unit_test(widening_gives_the_stored_values_at_any_address),
         cmocka_unit_test(a_code_times_its_scale_is_exact),
+        cmocka_unit_test(packed_codes_come_out_where_they_were_put),
         cmocka_unit_test(rows_of_every_length_have_the_bits_of_the_scalar_table),
         cmocka_unit_test(the_ceiling_counts_what_it_does),
         cmocka_unit_test(the_best_table_that_this_processor_runs_is_the_default),

@@ -69,5 +69,19 @@ static inline f8 f8_load_bf16(const void *p) {
 static inline f8 f8_load_i8(const void *p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(p)));
 }
+/* Bits `mask` of eight bytes, from bit `shift` on. */
+static inline __m256i bits_of(const void *p, int shift, int mask) {
+    const __m256i wide = _mm256_cvtepu8_epi32(_mm_loadl_epi64(p));
+    return _mm256_and_si256(_mm256_srl_epi32(wide, _mm_cvtsi32_si128(shift)),
+                            _mm256_set1_epi32(mask));
+}
+static inline f8 f8_load_i4(const void *p, int shift) {
+    return _mm256_cvtepi32_ps(_mm256_sub_epi32(bits_of(p, shift, 15), _mm256_set1_epi32(8)));
+}
+static inline f8 f8_load_i6(const void *p, int shift, const void *high, int high_shift) {
+    const __m256i code =
+        _mm256_or_si256(bits_of(p, shift, 15), _mm256_slli_epi32(bits_of(high, high_shift, 3), 4));
+    return _mm256_cvtepi32_ps(_mm256_sub_epi32(code, _mm256_set1_epi32(32)));
+}
 
 #endif

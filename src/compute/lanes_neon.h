@@ -78,12 +78,30 @@ static inline f8 f8_load_bf16(const void *p) {
                 vreinterpretq_f32_u32(vshll_n_u16(vget_high_u16(half), 16))};
 }
 
-static inline f8 f8_load_i8(const void *p) {
-    int8x8_t codes;
-    memcpy(&codes, p, sizeof codes);
+/* Eight signed bytes. */
+static inline f8 f8_of_i8(int8x8_t codes) {
     const int16x8_t wide = vmovl_s8(codes);
     return (f8){vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide))),
                 vcvtq_f32_s32(vmovl_s16(vget_high_s16(wide)))};
+}
+static inline f8 f8_load_i8(const void *p) {
+    int8x8_t codes;
+    memcpy(&codes, p, sizeof codes);
+    return f8_of_i8(codes);
+}
+/* Bits `mask` of eight bytes, from bit `shift` on. */
+static inline uint8x8_t bits_of(const void *p, int shift, uint8_t mask) {
+    uint8x8_t bytes;
+    memcpy(&bytes, p, sizeof bytes);
+    return vand_u8(vshl_u8(bytes, vdup_n_s8((int8_t)-shift)), vdup_n_u8(mask));
+}
+static inline f8 f8_load_i4(const void *p, int shift) {
+    return f8_of_i8(vsub_s8(vreinterpret_s8_u8(bits_of(p, shift, 15)), vdup_n_s8(8)));
+}
+static inline f8 f8_load_i6(const void *p, int shift, const void *high, int high_shift) {
+    const uint8x8_t code =
+        vorr_u8(bits_of(p, shift, 15), vshl_n_u8(bits_of(high, high_shift, 3), 4));
+    return f8_of_i8(vsub_s8(vreinterpret_s8_u8(code), vdup_n_s8(32)));
 }
 
 #endif

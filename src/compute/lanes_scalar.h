@@ -115,6 +115,21 @@ static inline f8 f8_load_i8(const void *p) {
     EACH_LANE r.v[i] = (float)((const int8_t *)p)[i];
     return r;
 }
+/* Four bits of eight bytes, from bit `shift` (0 or 4) on, less 8. */
+static inline f8 f8_load_i4(const void *p, int shift) {
+    f8 r;
+    EACH_LANE r.v[i] = (float)((((const uint8_t *)p)[i] >> shift & 15) - 8);
+    return r;
+}
+/* The same with two more bits above them, of eight other bytes, less 32. */
+static inline f8 f8_load_i6(const void *p, int shift, const void *high, int high_shift) {
+    f8 r;
+    EACH_LANE {
+        const int low = ((const uint8_t *)p)[i] >> shift & 15;
+        r.v[i] = (float)((low | (((const uint8_t *)high)[i] >> high_shift & 3) << 4) - 32);
+    }
+    return r;
+}
 #endif
 
 #undef EACH_LANE

@@ -91,7 +91,7 @@ typedef struct {
     const float *bias;
     linear_mode mode;
     size_t item_outs, n_row_items;
-    size_t weight_bytes; /* of one stored value */
+    size_t weight_bits; /* of one stored value */
 } linear_job;
 
 enum { CACHE_LINE = 64 };
@@ -176,9 +176,10 @@ static void linear_item(void *context, size_t item, unsigned worker) {
         const size_t n_k = min_size(LINEAR_BLOCK, n_in - k0), k1 = k0 + n_k;
         for (size_t o = 0; o < n_out; o++)
             kernels->widen(weights + o * n_k, j->w, (out0 + o) * n_in + k0, n_k);
-        const soon next = {
-            (const char *)j->w->data + (out0 * n_in + k1) * j->weight_bytes, k1 < n_in ? n_out : 0,
-            min_size(LINEAR_BLOCK, n_in - k1) * j->weight_bytes, n_in * j->weight_bytes, 0};
+        const soon next = {(const char *)j->w->data + (out0 * n_in + k1) * j->weight_bits / 8,
+                           k1 < n_in ? n_out : 0,
+                           min_size(LINEAR_BLOCK, n_in - k1) * j->weight_bits / 8,
+                           n_in * j->weight_bits / 8, 0};
         const size_t x0 = k0 * all_lanes + row0 * n_k;
         multiply_block(kernels, total, j->x->data + x0, n_in * all_lanes - x0, weights, n_lanes,
                        n_out, n_k, next);
@@ -210,10 +211,15 @@ void linear(compute *c, float *out, size_t stride, const panel *x, const matrix 
                       .mode = mode,
                       .item_outs = choose_item_outs(w->n_out, x->n_rows, compute_threads(c)),
                       .n_row_items = ((size_t)x->n_rows + MAX_ROWS - 1) / MAX_ROWS,
-                      .weight_bytes = dtype_bits(w->type) / 8};
+                      .weight_bits = dtype_bits(w->type)};
     const size_t n_out_items = (w->n_out + job.item_outs - 1) / job.item_outs;
     pool_run(c->workers, n_out_items * job.n_row_items, linear_item, &job);
     count_flops(c, 2.0 * x->n_rows * w->n_out * w->n_in);
+}
+
+void matrix_row(const compute *c, float *out, const matrix *w, size_t row) {
+    assert(row < w->n_out);
+    c->kernels->widen(out, w, row * w->n_in, w->n_in);
 }
 
 size_t compute_scratch_bytes(unsigned threads, uint32_t n_rows, uint32_t n_out, uint32_t n_in,

@@ -37,6 +37,8 @@ static void fill_weights(unsigned char *data, dtype type, size_t n, uint32_t see
             memcpy(data + 2 * i, &half, sizeof half);
         } else if (type == DTYPE_I8) {
             data[i] = (unsigned char)((int)(random % 255) - 127);
+        } else if (type == DTYPE_INT4 || type == DTYPE_INT6) { /* any bits: bytes, not values */
+            if (i < n * dtype_bits(type) / 8) data[i] = (unsigned char)(random >> 3);
         } else {
             memcpy(data + 4 * i, &value, sizeof value);
         }
@@ -64,7 +66,7 @@ static problem make_problem(const shape *s) {
     unsigned char *data = p.memory + (s->odd_address ? 1 : 0);
     p.w = (matrix){.data = data, .type = s->type, .n_out = s->n_out, .n_in = s->n_in};
     fill_weights(data, s->type, n_weights, 4);
-    if (s->type == DTYPE_I8) {
+    if (s->type == DTYPE_I8 || s->type == DTYPE_INT6 || s->type == DTYPE_INT4) {
         p.w.scales = data + n_weights;
         fill_weights(data + n_weights, DTYPE_F16, n_weights / INT8_BLOCK, 5);
         for (size_t i = 0; i < n_weights / INT8_BLOCK; i++) /* scales are positive */
@@ -90,16 +92,28 @@ static float *solve(compute *c, const shape *s, const problem *p, uint32_t row0,
     return out;
 }
 
+/* Code `i` of a weight, as compute.h lays it out. */
+static int read_code(const matrix *w, size_t i) {
+    const unsigned char *data = w->data;
+    const size_t block = i / INT8_BLOCK, j = i % INT8_BLOCK;
+    if (w->type == DTYPE_I8) return (int8_t)data[i];
+    const unsigned char *bytes = data + block * (w->type == DTYPE_INT4 ? 16 : 24);
+    const int low = j < 16 ? bytes[j] & 15 : bytes[j - 16] >> 4;
+    if (w->type == DTYPE_INT4) return low - 8;
+    return low + 16 * (bytes[16 + j % 8] >> 2 * (j / 8) & 3) - 32;
+}
+
 /* One row of the weight in f32, read without the kernels. */
 static void read_row(float *out, const matrix *w, size_t o) {
-    if (w->type != DTYPE_I8) {
+    if (w->scales == NULL) {
         tensor_to_float(out, w->type, w->data, o * w->n_in, w->n_in);
         return;
     }
     for (size_t k = 0; k < w->n_in; k++) {
+        const size_t i = o * w->n_in + k;
         float scale;
-        tensor_to_float(&scale, DTYPE_F16, w->scales, (o * w->n_in + k) / INT8_BLOCK, 1);
-        out[k] = (float)((const int8_t *)w->data)[o * w->n_in + k] * scale;
+        tensor_to_float(&scale, DTYPE_F16, w->scales, i / INT8_BLOCK, 1);
+        out[k] = (float)read_code(w, i) * scale;
     }
 }
 
@@ -148,6 +162,12 @@ static const shape shapes[] = {
     {9, 288, 13, DTYPE_I8, true, true, LINEAR_ADD},
     {36, 544, 205, DTYPE_I8, true, false, LINEAR_SET},
     {530, 256, 25, DTYPE_I8, false, false, LINEAR_SET},
+    {1, 32, 1, DTYPE_INT6, false, false, LINEAR_SET},
+    {9, 288, 13, DTYPE_INT6, true, true, LINEAR_ADD},
+    {36, 544, 205, DTYPE_INT6, true, false, LINEAR_SET},
+    {1, 32, 1, DTYPE_INT4, false, false, LINEAR_SET},
+    {9, 288, 13, DTYPE_INT4, true, true, LINEAR_ADD},
+    {36, 544, 205, DTYPE_INT4, true, false, LINEAR_SET},
 };
 
 #define EACH_SHAPE for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
@@ -247,9 +267,11 @@ static void check_order(const shape *s) {
 
 static void the_order_of_additions_is_the_one_that_compute_h_states(void **state) {
     (void)state;
-    static const shape both[] = {{2, 700, 5, DTYPE_BF16, false, true, LINEAR_ADD},
-                                 {2, 704, 5, DTYPE_I8, false, true, LINEAR_ADD}};
-    for (size_t i = 0; i < 2; i++) check_order(&both[i]);
+    static const shape all[] = {{2, 700, 5, DTYPE_BF16, false, true, LINEAR_ADD},
+                                {2, 704, 5, DTYPE_I8, false, true, LINEAR_ADD},
+                                {2, 704, 5, DTYPE_INT6, false, true, LINEAR_ADD},
+                                {2, 704, 5, DTYPE_INT4, false, true, LINEAR_ADD}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) check_order(&all[i]);
 }
 
 /* A NaN or an infinity in one row may not reach another through the tile that they share. */

@@ -222,8 +222,7 @@ void backbone_chunk(const model *m, workspace *ws, const segment *segments, uint
         assert(segments[i].n_rows <= segments[i].seq->capacity - segments[i].seq->n_done);
     for (uint32_t i = 0; i < n_segments; i++)
         for (uint32_t r = 0; r < segments[i].n_rows; r++, n++)
-            tensor_to_float(ws->x + (size_t)n * cfg->hidden, embed->type, embed->data,
-                            (size_t)segments[i].ids[r] * cfg->hidden, cfg->hidden);
+            matrix_row(m->c, ws->x + (size_t)n * cfg->hidden, embed, segments[i].ids[r]);
     if (watch != NULL) watch(context, 0, ws->x);
     for (uint32_t layer = 0; layer < cfg->n_layers; layer++) {
         const panel y = normed(m, ws, n, m->w->layers[layer].input_norm);

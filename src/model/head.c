@@ -252,7 +252,7 @@ static void gather_lexical(const head_run *h, const model *m, float *lexical, fl
         const span s = in->options[o];
         memset(h->sum, 0, n * sizeof h->sum[0]);
         for (uint32_t t = s.begin; t < s.end; t++) {
-            tensor_to_float(row, table->type, table->data, (size_t)in->ids[t] * n, n);
+            matrix_row(m->c, row, table, in->ids[t]);
             for (uint32_t i = 0; i < n; i++) h->sum[i] += (double)row[i];
         }
         for (uint32_t i = 0; i < n; i++)
