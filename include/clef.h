@@ -11,9 +11,9 @@
  *     clef_answer_free(answer);
  *     clef_close(engine);
  *
- * Threads. Every function may be called from any thread. Calls on one engine that compute wait for
- * each other; clef_close must be the last. The library keeps no mutable globals, never prints,
- * exits, installs a signal handler or reads the environment.
+ * Threads. Every function may be called from any thread. Requests to one engine wait in a queue and
+ * share its steps; clef_close must be the last call. The library keeps no mutable globals, never
+ * prints, exits, installs a signal handler or reads the environment.
  *
  * Memory. Whatever a call hands out through a `**out` belongs to the caller, who gives it back with
  * the free function named beside it. On failure `*out` is left as it was and nothing leaks. Free
@@ -49,7 +49,9 @@ typedef enum {
     CLEF_ERR_UNSUPPORTED, /* known, but not part of this build or this version */
     CLEF_ERR_CANCELLED,   /* the progress callback asked to stop */
     CLEF_ERR_MEMORY,      /* out of memory */
-    CLEF_ERR_INTERNAL     /* a fault of the library, or weights that give no finite answer */
+    CLEF_ERR_INTERNAL,    /* a fault of the library, or weights that give no finite answer */
+    CLEF_ERR_BUSY,        /* as many requests wait as may wait: ask again later */
+    CLEF_ERR_DEADLINE     /* the request's time was up before its answer was there */
 } clef_status;
 
 typedef struct {
@@ -71,6 +73,10 @@ typedef struct {
     const char *split; /* "qwen2" or "qwen35" overrides tokenizer.json's pattern; NULL: as stated */
     int tokenizer_only;    /* nonzero: open tokenizer.json alone; only clef_encode works then */
     const char *tokenizer; /* tokenizer_only: this file instead of the model's; model may be NULL */
+    uint32_t queue;        /* requests that may wait, a batch counts as its requests; 0: 64 */
+    uint64_t cache_bytes;  /* kept for states that come again; 0: nothing is kept */
+    uint32_t
+        batch_tokens; /* of the requests that run beside the one that waited longest; 0: 4096 */
 } clef_options;
 
 /* Opens a model: maps its weights (nothing is copied but the small vectors), loads its tokenizer,
@@ -98,8 +104,10 @@ typedef enum {
     CLEF_CONFIDENCE_ENTROPY   /* 1 - H / ln n */
 } clef_confidence;
 
-/* Called on the asking thread between steps with tokens done and to do; return nonzero to stop. The
- * engine waits meanwhile: the callback may not call it. */
+/* Called on the asking thread with tokens done and to do: after each of the request's steps, and
+ * about every 50 ms while it waits or runs, then with the same numbers as before. Return nonzero to
+ * stop: the request leaves the queue at once, or the run after the step under way. The request's
+ * next step waits for the callback; other requests do not. */
 typedef int clef_progress(void *user, size_t done, size_t total);
 
 /* All zero is the default. */
@@ -115,6 +123,10 @@ typedef struct {
                         otherwise, with both figures) */
     clef_progress *progress; /* NULL: none */
     void *user;              /* handed to progress */
+    double timeout_s; /* CLEF_ERR_DEADLINE when there is no answer by then; 0: waits for ever */
+    const char *cache_key; /* what is kept of states is found again under the same key only; NULL:
+                              the empty key, which all share who give none */
+    size_t cache_key_len;
 } clef_ask_options;
 
 /* Answers one request (JSON; README.md has its members). `options` may be NULL. Free the answer
@@ -158,6 +170,18 @@ typedef struct {
 /* All options of an answer, `*n` of them; none after clef_encode. */
 CLEF_API const clef_option *clef_answer_options(const clef_answer *answer, size_t *n);
 CLEF_API void clef_answer_free(clef_answer *answer);
+
+/* What an answer took. Requests of a batch run together: each has the times of all. After
+ * clef_encode only tokens, truncated_tokens and encode_s. */
+typedef struct {
+    uint64_t tokens;           /* of the record */
+    uint64_t cached_tokens;    /* of them not computed but found */
+    uint64_t truncated_tokens; /* of the state, left out */
+    double encode_s;           /* JSON to token ids */
+    double queue_s;            /* waiting for its first step */
+    double prefill_s;          /* from there to its logits */
+} clef_ask_stats;
+CLEF_API void clef_answer_stats(const clef_answer *answer, clef_ask_stats *out);
 
 /* ---- looking and measuring ---------------------------------------------------------------- */
 
@@ -208,6 +232,21 @@ typedef struct {
  * first run brings the weights into memory and is not counted. */
 CLEF_API clef_status clef_bench(const clef_options *options, const clef_bench_options *bench,
                                 clef_bench_result *out, clef_error *err);
+
+/* What an engine does now, and counts since clef_open. */
+typedef struct {
+    uint32_t waiting, running; /* requests: before their first step, and after it */
+    uint32_t queue;            /* that may wait */
+    uint64_t answered, failed; /* requests with logits, and without for any reason but these: */
+    uint64_t refused, cancelled, expired; /* CLEF_ERR_BUSY, _CANCELLED, _DEADLINE */
+    uint64_t steps, computed_tokens;      /* of all requests */
+    uint64_t cache_bytes, cache_max_bytes;
+    uint64_t cache_entries;               /* states kept */
+    uint64_t cache_hits, cache_misses;    /* requests with and without something found */
+    uint64_t cached_tokens;               /* found */
+    uint64_t cache_stored, cache_dropped; /* states kept ever, and given up for room */
+} clef_load;
+CLEF_API void clef_engine_stats(clef_engine *engine, clef_load *out);
 
 /* ---- planning memory ---------------------------------------------------------------------- */
 

@@ -71,6 +71,8 @@ static int exit_status(clef_status status) {
         return EXIT_SIGNAL + stop_signal();
     case CLEF_ERR_MEMORY:
     case CLEF_ERR_INTERNAL:
+    case CLEF_ERR_BUSY:
+    case CLEF_ERR_DEADLINE:
         break;
     }
     return EXIT_OURS;

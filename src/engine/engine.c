@@ -20,6 +20,7 @@ struct clef_answer {
     size_t json_len;
     clef_option *options; /* in `mem`, as are the strings they name */
     size_t n_options;
+    clef_ask_stats stats;
     arena mem;
 };
 
@@ -87,6 +88,8 @@ clef_status engine_new(clef_engine **out, const clef_options *options, clef_erro
     clef_engine *e = calloc(1, sizeof *e);
     if (e == NULL) return clef_fail_memory(err);
     pthread_mutex_init(&e->lock, NULL);
+    pthread_mutex_init(&e->count, NULL);
+    e->load.queue = options->queue == 0 ? ENGINE_DEFAULT_QUEUE : options->queue;
     clef_status s = CLEF_OK;
     if (options->model != NULL) s = hub_resolve(&e->dir, options->model, options->hub_cache, err);
     if (s != CLEF_OK) {
@@ -119,6 +122,7 @@ void clef_close(clef_engine *e) {
     safetensors_close(e->backbone_file);
     safetensors_close(e->head_file);
     arena_free(&e->mem);
+    pthread_mutex_destroy(&e->count);
     pthread_mutex_destroy(&e->lock);
     free(e->dir);
     free(e);
@@ -144,13 +148,14 @@ static clef_status check_choice(const char *name, unsigned value, unsigned last,
     return clef_fail(err, CLEF_ERR_INPUT, "%s: %u, wanted 0 to %u", name, value, last);
 }
 
-static clef_status check_ask_options(const clef_engine *e, const clef_ask_options *o,
-                                     clef_error *err) {
+clef_status engine_check_ask(const clef_engine *e, const clef_ask_options *o, clef_error *err) {
     TRY(check_choice("truncate", o->truncate, CLEF_TRUNCATE_STATE, err));
     TRY(check_choice("control_tokens", o->control_tokens, CLEF_CONTROL_REJECT, err));
     TRY(check_choice("confidence", o->confidence, CLEF_CONFIDENCE_ENTROPY, err));
     if (o->digits != 0 && o->digits != 4 && o->digits != 7)
         return clef_fail(err, CLEF_ERR_INPUT, "digits: %u, wanted 4 or 7", o->digits);
+    if (!(o->timeout_s >= 0))
+        return clef_fail(err, CLEF_ERR_INPUT, "timeout_s: %g, wanted 0 or more", o->timeout_s);
     if (e->has_weights && o->max_length > e->cfg.max_positions)
         return clef_fail(err, CLEF_ERR_INPUT, "max_length: %u tokens, the model has %u positions",
                          o->max_length, e->cfg.max_positions);
@@ -202,11 +207,12 @@ static clef_status finish(clef_answer **out, const job *j, const clef_ask_option
         clef_answer_free(a);
         return s;
     }
+    a->stats = j->stats;
     *out = a;
     return CLEF_OK;
 }
 
-/* ---- the public calls ---- */
+/* ---- running ---- */
 
 clef_status engine_run(clef_engine *e, const model *m, clef_progress *progress, void *user,
                        batch_item *items, size_t n, clef_error *err) {
@@ -214,6 +220,79 @@ clef_status engine_run(clef_engine *e, const model *m, clef_progress *progress, 
     pthread_mutex_lock(&e->lock);
     const clef_status s = batch_items(&run, items, n, err);
     pthread_mutex_unlock(&e->lock);
+    return s;
+}
+
+/* Takes places in the queue for n requests. */
+static clef_status enter(clef_engine *e, size_t n, clef_error *err) {
+    pthread_mutex_lock(&e->count);
+    const bool room = n <= e->load.queue - e->load.waiting;
+    if (room)
+        e->load.waiting += (uint32_t)n;
+    else
+        e->load.refused += n;
+    const clef_load now = e->load;
+    pthread_mutex_unlock(&e->count);
+    if (room) return CLEF_OK;
+    return clef_fail(err, CLEF_ERR_BUSY, "%u requests wait, %zu more do not fit: the queue has %u",
+                     now.waiting, n, now.queue);
+}
+
+/* A run with the times and counts that its callers and clef_engine_stats want to know. */
+typedef struct {
+    clef_engine *e;
+    const clef_ask_options *o;
+    size_t n, tokens;
+    double asked, began; /* cpu_seconds */
+    bool late;
+} watched_run;
+
+static int watch(void *user, size_t done, size_t total) {
+    watched_run *r = user;
+    const double now = cpu_seconds();
+    if (done == 0) {
+        r->began = now;
+        pthread_mutex_lock(&r->e->count);
+        r->e->load.waiting -= (uint32_t)r->n;
+        r->e->load.running += (uint32_t)r->n;
+        pthread_mutex_unlock(&r->e->count);
+    } else {
+        pthread_mutex_lock(&r->e->count);
+        r->e->load.steps++;
+        r->e->load.computed_tokens += done - r->tokens;
+        pthread_mutex_unlock(&r->e->count);
+        r->tokens = done;
+    }
+    r->late = r->o->timeout_s > 0 && now - r->asked > r->o->timeout_s;
+    return r->late || (r->o->progress != NULL && r->o->progress(r->o->user, done, total) != 0);
+}
+
+/* Runs items [n], which belong to jobs[from[i]]. */
+static clef_status run_items(clef_engine *e, const clef_ask_options *o, job *jobs,
+                             batch_item *items, const size_t *from, size_t n, clef_error *err) {
+    TRY(enter(e, n, err));
+    watched_run run = {.e = e, .o = o, .n = n, .asked = cpu_seconds()};
+    clef_status s = engine_run(e, &e->m, watch, &run, items, n, err);
+    const double now = cpu_seconds();
+    if (s == CLEF_ERR_CANCELLED && run.late)
+        s = clef_fail(err, CLEF_ERR_DEADLINE, "no answer within %g seconds", o->timeout_s);
+    pthread_mutex_lock(&e->count);
+    if (run.began == 0)
+        e->load.waiting -= (uint32_t)n;
+    else
+        e->load.running -= (uint32_t)n;
+    for (size_t i = 0; i < n; i++) {
+        const clef_status own = s != CLEF_OK ? s : items[i].status;
+        e->load.answered += own == CLEF_OK;
+        e->load.cancelled += own == CLEF_ERR_CANCELLED;
+        e->load.expired += own == CLEF_ERR_DEADLINE;
+        e->load.failed += own != CLEF_OK && own != CLEF_ERR_CANCELLED && own != CLEF_ERR_DEADLINE;
+    }
+    pthread_mutex_unlock(&e->count);
+    for (size_t i = 0; i < n; i++) {
+        jobs[from[i]].stats.queue_s = run.began - run.asked;
+        jobs[from[i]].stats.prefill_s = now - run.began;
+    }
     return s;
 }
 
@@ -230,22 +309,43 @@ static clef_status run_jobs(clef_engine *e, const clef_ask_options *o, job *jobs
         items[n_items++] = jobs[i].item;
     }
     if (s == CLEF_OK && n_items > 0 && !o->any_memory) s = plan_check(e, items, n_items, err);
-    if (s == CLEF_OK) s = engine_run(e, &e->m, o->progress, o->user, items, n_items, err);
+    if (s == CLEF_OK && n_items > 0) s = run_items(e, o, jobs, items, from, n_items, err);
     for (size_t i = 0; s == CLEF_OK && i < n_items; i++) jobs[from[i]].item = items[i];
     free(from);
     free(items);
     return s;
 }
 
+clef_status engine_encode(job *j, const clef_engine *e, const clef_ask_options *o, str body,
+                          clef_error *err) {
+    const double start = cpu_seconds();
+    const prompt_limits limits = limits_of(e, o);
+    TRY(job_encode(j, e->tok, &limits, body, err));
+    j->stats.tokens = j->p.n_ids;
+    j->stats.truncated_tokens = j->p.n_state_cut;
+    j->stats.encode_s = cpu_seconds() - start;
+    return CLEF_OK;
+}
+
+clef_status engine_answer(clef_engine *e, const clef_ask_options *o, job *j, clef_answer **out,
+                          clef_error *err) {
+    TRY(job_make_item(j, err));
+    TRY(run_jobs(e, o, j, 1, err));
+    if (j->item.status == CLEF_OK) return finish(out, j, o, err);
+    if (err != NULL) *err = j->item.err;
+    return j->item.status;
+}
+
+/* ---- the public calls ---- */
+
 /* Fills out[] and errs[]; `errs` may be NULL. */
 static clef_status ask_all(clef_engine *e, const clef_ask_options *o, const clef_request *requests,
                            job *jobs, size_t n, clef_answer **out, clef_error *errs) {
-    const prompt_limits limits = limits_of(e, o);
     for (size_t i = 0; i < n; i++) {
         job *j = &jobs[i];
         clef_error why = {0};
         const str body = {requests[i].body, requests[i].body_len};
-        clef_status s = job_encode(j, e->tok, &limits, body, &why);
+        clef_status s = engine_encode(j, e, o, body, &why);
         if (s == CLEF_OK) s = job_make_item(j, &why);
         j->item.status = s;
         if (s != CLEF_OK) j->item.err = why;
@@ -276,7 +376,7 @@ clef_status clef_ask_batch(clef_engine *e, const clef_ask_options *options,
     clef_status s = CLEF_OK;
     if (!e->has_weights)
         s = clef_fail(&why, CLEF_ERR_INPUT, "the model was opened for its tokenizer alone");
-    if (s == CLEF_OK) s = check_ask_options(e, o, &why);
+    if (s == CLEF_OK) s = engine_check_ask(e, o, &why);
     job *jobs = s == CLEF_OK && n > 0 ? calloc(n, sizeof *jobs) : NULL;
     if (s == CLEF_OK && n > 0 && jobs == NULL) s = clef_fail_memory(&why);
     for (size_t i = 0; i < n; i++) {
@@ -301,18 +401,20 @@ clef_status clef_ask(clef_engine *e, const clef_ask_options *options, const char
 clef_status clef_encode(clef_engine *e, const clef_ask_options *options, const char *body,
                         size_t body_len, clef_answer **out, clef_error *err) {
     const clef_ask_options *o = options == NULL ? &default_ask : options;
-    TRY(check_ask_options(e, o, err));
+    TRY(engine_check_ask(e, o, err));
     job j = {0};
     buf text = {0};
-    const prompt_limits limits = limits_of(e, o);
-    clef_status s = job_encode(&j, e->tok, &limits, (str){body, body_len}, err);
+    clef_status s = engine_encode(&j, e, o, (str){body, body_len}, err);
     if (s == CLEF_OK) prompt_write(&text, &j.p, &j.rq);
     if (s == CLEF_OK) s = buf_status(&text, err);
     clef_answer *a = s == CLEF_OK ? answer_new(&text) : NULL;
     if (s == CLEF_OK && a == NULL) s = clef_fail_memory(err);
     buf_free(&text);
     arena_free(&j.mem);
-    if (s == CLEF_OK) *out = a;
+    if (s == CLEF_OK) {
+        a->stats = j.stats;
+        *out = a;
+    }
     return s;
 }
 
@@ -324,6 +426,16 @@ const char *clef_answer_json(const clef_answer *a, size_t *len) {
 const clef_option *clef_answer_options(const clef_answer *a, size_t *n) {
     *n = a->n_options;
     return a->options;
+}
+
+void clef_answer_stats(const clef_answer *a, clef_ask_stats *out) {
+    *out = a->stats;
+}
+
+void clef_engine_stats(clef_engine *e, clef_load *out) {
+    pthread_mutex_lock(&e->count);
+    *out = e->load;
+    pthread_mutex_unlock(&e->count);
 }
 
 void clef_answer_free(clef_answer *a) {

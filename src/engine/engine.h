@@ -5,10 +5,15 @@
 #include <pthread.h>
 
 #include "checkpoint/safetensors.h"
-#include "engine/batch.h"
+#include "engine/job.h"
 #include "text/tokenizer.h"
 
-enum { ENGINE_DEFAULT_CHUNK = 512, ENGINE_MAX_CHUNK = 4096, ENGINE_DEFAULT_LENGTH = 16384 };
+enum {
+    ENGINE_DEFAULT_CHUNK = 512,
+    ENGINE_MAX_CHUNK = 4096,
+    ENGINE_DEFAULT_LENGTH = 16384,
+    ENGINE_DEFAULT_QUEUE = 64
+};
 
 struct clef_engine {
     char *dir;
@@ -20,8 +25,10 @@ struct clef_engine {
     compute *c;
     model m;
     uint32_t chunk;
-    arena mem;            /* small vectors of the weights, frequencies */
-    pthread_mutex_t lock; /* one run at a time: guards c */
+    arena mem;             /* small vectors of the weights, frequencies */
+    pthread_mutex_t lock;  /* one run at a time: guards c */
+    pthread_mutex_t count; /* guards load */
+    clef_load load;
 };
 
 /* Refuses options that no model could be opened with; `needs_model`: a tokenizer alone will not do.
@@ -46,5 +53,19 @@ clef_status engine_check_tokenizer(const tokenizer *t, const config *cfg, clef_e
 
 /* The tokenizer's file and its agreement with the weights. */
 clef_status engine_open_tokenizer(clef_engine *e, const clef_options *options, clef_error *err);
+
+/* ---- a request in steps, for callers that tell its faults apart by step ---- */
+
+/* Refuses options that no request could be asked with. */
+clef_status engine_check_ask(const clef_engine *e, const clef_ask_options *o, clef_error *err);
+
+/* Parses and tokenises on this thread; {0} is a job before it. The job holds nothing of `body`. */
+clef_status engine_encode(job *j, const clef_engine *e, const clef_ask_options *o, str body,
+                          clef_error *err);
+
+/* Waits in the engine's queue and runs: what clef_ask does with an encoded job. The job remains the
+ * caller's and may not be answered twice. */
+clef_status engine_answer(clef_engine *e, const clef_ask_options *o, job *j, clef_answer **out,
+                          clef_error *err);
 
 #endif

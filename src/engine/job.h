@@ -9,7 +9,8 @@
 typedef struct {
     request rq;
     prompt p;
-    batch_item item; /* set by job_make_item; its status is the job's */
+    batch_item item;      /* set by job_make_item; its status is the job's */
+    clef_ask_stats stats; /* as far as the job has come */
     arena mem;
 } job;
 
