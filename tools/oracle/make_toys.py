@@ -78,7 +78,32 @@ TOYS = {
         seed=66, hidden=44, inter=60, layers=2, heads=6, kv=2, head_dim=16, rotary=0.5, mrope=[2, 1, 1],
         nk=2, nv=6, dk=8, dv=8, tied=True, width=28, head_heads=2, ff=44, vocab_tok="qwen35", shards=1,
         layer_types=["linear_attention", "full_attention"], joint_scale=5.0, gate=-4.0),
+    "toy-vision": dict(
+        seed=77, hidden=52, inter=76, layers=4, heads=3, kv=1, head_dim=32, rotary=0.5, mrope=[3, 3, 2],
+        nk=2, nv=4, dk=12, dv=12, tied=False, width=36, head_heads=3, ff=84, vocab_tok="qwen2", shards=1,
+        layer_types=["full_attention", "linear_attention", "full_attention", "linear_attention"],
+        tower=dict(depth=3, hidden=36, inter=52, heads=3, side=7)),
+    "toy-vision-72": dict(
+        seed=88, hidden=44, inter=60, layers=2, heads=4, kv=2, head_dim=24, rotary=0.5, mrope=[2, 2, 2],
+        nk=2, nv=2, dk=8, dv=8, tied=True, width=28, head_heads=2, ff=44, vocab_tok="qwen35", shards=2,
+        layer_types=["linear_attention", "full_attention"],
+        tower=dict(depth=2, hidden=144, inter=116, heads=2, side=12)),
 }
+
+# What the toys with a tower say about pictures: small bounds, so that a picture is a few tokens.
+PROCESSOR = dict(
+    image_processor=dict(
+        do_convert_rgb=True, do_normalize=True, do_rescale=True, do_resize=True, image_mean=[0.5] * 3,
+        image_processor_type="Qwen2VLImageProcessor", image_std=[0.5] * 3, merge_size=2, patch_size=16,
+        resample=3, rescale_factor=1 / 255, size=dict(shortest_edge=4096, longest_edge=262144),
+        temporal_patch_size=2),
+    processor_class="Qwen3VLProcessor",
+    video_processor=dict(
+        do_convert_rgb=True, do_normalize=True, do_rescale=True, do_resize=True, do_sample_frames=True,
+        fps=2, image_mean=[0.5] * 3, image_std=[0.5] * 3, max_frames=768, merge_size=2, min_frames=4,
+        patch_size=16, resample=3, rescale_factor=1 / 255, return_metadata=False,
+        size=dict(shortest_edge=4096, longest_edge=524288), temporal_patch_size=2,
+        video_processor_type="Qwen3VLVideoProcessor"))
 
 VOCAB = {"qwen2": 1100, "qwen35": 860}     # base entries, unreachable ones included
 
@@ -241,10 +266,37 @@ def backbone(t, rows):
         w.put(p + "dt_bias", normal(t["seed"], p + "dt_bias", (nv,), 0.6, -1.6))
         w.put(p + "norm.weight", normal(t["seed"], p + "norm.weight", (dv,), 0.2, 1.0), small)
         w.linear(p + "out_proj.weight", h, nv * dv, 2.0 * grow)
+    if t.get("tower"):
+        tower(w, t["tower"], h)
     if t.get("mtp"):                         # present in base checkpoints, must be ignored
         w.vector("mtp.norm.weight", h)
         w.linear("mtp.fc.weight", h, 2 * h)
     return w
+
+
+def tower(w, v, out):
+    """The vision tower: scales as in the backbone, so that attention is far from uniform."""
+    h, base = v["hidden"], "model.visual."
+
+    def linear(name, n_out, n_in, gain):
+        w.linear(base + name + ".weight", n_out, n_in, gain)
+        w.vector(base + name + ".bias", n_out, 0.0, 0.1)
+
+    name = base + "patch_embed.proj"
+    w.put(name + ".weight", normal(w.seed, name + ".weight", (h, 3, 2, 16, 16), 3.0 / math.sqrt(1536)))
+    w.vector(name + ".bias", h, 0.0, 0.1)
+    w.put(base + "pos_embed.weight", normal(w.seed, base + "pos_embed.weight", (v["side"] ** 2, h), 0.7))
+    for i in range(v["depth"]):
+        p = f"blocks.{i}."
+        w.layer_norm(base + p + "norm1", h)
+        w.layer_norm(base + p + "norm2", h)
+        linear(p + "attn.qkv", 3 * h, h, 1.4)
+        linear(p + "attn.proj", h, h, 1.5)
+        linear(p + "mlp.linear_fc1", v["inter"], h, 1.3)
+        linear(p + "mlp.linear_fc2", h, v["inter"], 1.3)
+    w.layer_norm(base + "merger.norm", h)
+    linear("merger.linear_fc1", 4 * h, 4 * h, 1.3)
+    linear("merger.linear_fc2", out, 4 * h, 1.2)
 
 
 def joint_head(t):
@@ -344,6 +396,11 @@ def make(name, t, out):
         hidden_size=16, in_channels=3, initializer_range=0.02, intermediate_size=24,
         model_type="qwen3_5", num_heads=2, num_position_embeddings=16, out_hidden_size=t["hidden"],
         patch_size=4, spatial_merge_size=2, temporal_patch_size=2)
+    if t.get("tower"):
+        v = t["tower"]
+        vision.update(depth=v["depth"], hidden_size=v["hidden"], intermediate_size=v["inter"],
+                      num_heads=v["heads"], num_position_embeddings=v["side"] ** 2, patch_size=16)
+        write_json(folder, "processor_config.json", PROCESSOR)
     write_json(folder, "config.json", dict(
         architectures=["Qwen3_5ForConditionalGeneration"], dtype="bfloat16",
         image_token_id=ids["<|image_pad|>"], model_type="qwen3_5", text_config=text,
