@@ -1,8 +1,9 @@
-/* digest.c - SHA-256 through OpenSSL's EVP interface; the only file that includes its headers. */
+/* digest.c - SHA-256 and git's SHA-1 through OpenSSL's EVP interface; the only file that includes its headers. */
 #include "base/digest.h"
 
 #include <openssl/evp.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/file.h"
@@ -12,15 +13,27 @@ struct digest {
     bool failed;
 };
 
-clef_status digest_open(digest **out, clef_error *err) {
+static clef_status open_kind(digest **out, const EVP_MD *kind, clef_error *err) {
     digest *d = malloc(sizeof *d);
     if (d == NULL) return clef_fail_memory(err);
     *d = (digest){.context = EVP_MD_CTX_new()};
-    if (d->context == NULL || EVP_DigestInit_ex(d->context, EVP_sha256(), NULL) != 1) {
+    if (d->context == NULL || EVP_DigestInit_ex(d->context, kind, NULL) != 1) {
         digest_close(d);
         return clef_fail_memory(err);
     }
     *out = d;
+    return CLEF_OK;
+}
+
+clef_status digest_open(digest **out, clef_error *err) {
+    return open_kind(out, EVP_sha256(), err);
+}
+
+clef_status digest_open_git(digest **out, uint64_t size, clef_error *err) {
+    TRY(open_kind(out, EVP_sha1(), err));
+    char head[32];
+    const int n = snprintf(head, sizeof head, "blob %llu", (unsigned long long)size);
+    digest_add(*out, head, (size_t)n + 1);
     return CLEF_OK;
 }
 
@@ -38,13 +51,13 @@ clef_status digest_finish(digest *d, char hex[DIGEST_HEX], clef_error *err) {
     static const char digits[] = "0123456789abcdef";
     unsigned char sum[EVP_MAX_MD_SIZE];
     unsigned n = 0;
-    if (d->failed || EVP_DigestFinal_ex(d->context, sum, &n) != 1 || n != (DIGEST_HEX - 1) / 2)
-        return clef_fail(err, CLEF_ERR_INTERNAL, "SHA-256 failed inside OpenSSL");
+    if (d->failed || EVP_DigestFinal_ex(d->context, sum, &n) != 1 || n > (DIGEST_HEX - 1) / 2)
+        return clef_fail(err, CLEF_ERR_INTERNAL, "a digest failed inside OpenSSL");
     for (unsigned i = 0; i < n; i++) {
         hex[2 * i] = digits[sum[i] >> 4];
         hex[2 * i + 1] = digits[sum[i] & 15];
     }
-    hex[DIGEST_HEX - 1] = '\0';
+    hex[2 * n] = '\0';
     return CLEF_OK;
 }
 

@@ -1,4 +1,4 @@
-/* digest.h - SHA-256 of bytes and files. */
+/* digest.h - SHA-256 of bytes and files, and git's name for a file. */
 #ifndef BASE_DIGEST_H
 #define BASE_DIGEST_H
 
@@ -10,6 +10,10 @@ typedef struct digest digest;
 
 /* Starts a sum; close with digest_close, which accepts NULL. */
 clef_status digest_open(digest **out, clef_error *err);
+
+/* Starts the name that git gives a file of `size` bytes, whose bytes are then added: 40 hex digits,
+ * the SHA-1 of "blob SIZE", a zero byte and the content. */
+clef_status digest_open_git(digest **out, uint64_t size, clef_error *err);
 void digest_close(digest *d);
 
 /* A failure inside is kept for digest_finish. */

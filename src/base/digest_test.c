@@ -31,6 +31,23 @@ static void pieces_have_the_sum_of_the_whole(void **state) {
     digest_close(NULL);
 }
 
+/* As `git hash-object` of git 2.39 prints. */
+static void a_file_has_the_name_that_git_gives_it(void **state) {
+    (void)state;
+    char hex[DIGEST_HEX];
+    digest *d = NULL;
+    assert_int_equal(digest_open_git(&d, 3, NULL), CLEF_OK);
+    digest_add(d, "ab", 2);
+    digest_add(d, "c", 1);
+    assert_int_equal(digest_finish(d, hex, NULL), CLEF_OK);
+    assert_string_equal(hex, "f2ba8f84ab5c1bce84a7b441cb1959cfc7093b7f");
+    digest_close(d);
+    assert_int_equal(digest_open_git(&d, 0, NULL), CLEF_OK);
+    assert_int_equal(digest_finish(d, hex, NULL), CLEF_OK);
+    assert_string_equal(hex, "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+    digest_close(d);
+}
+
 static clef_status count(void *user, size_t n, clef_error *err) {
     (void)err;
     *(size_t *)user += n;
@@ -85,6 +102,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_have_the_published_sums),
         cmocka_unit_test(pieces_have_the_sum_of_the_whole),
+        cmocka_unit_test(a_file_has_the_name_that_git_gives_it),
         cmocka_unit_test(a_file_is_summed_and_measured),
         cmocka_unit_test(a_step_may_end_the_reading),
         cmocka_unit_test(a_missing_file_is_named),
