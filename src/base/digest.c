@@ -1,5 +1,5 @@
-/* digest.c - SHA-256 and git's SHA-1 through OpenSSL's EVP interface; the only file that includes
- * its headers. */
+/* digest.c - SHA-256 and git's SHA-1 through OpenSSL's EVP interface, whose headers crypto.c alone
+ * includes beside this file. */
 #include "base/digest.h"
 
 #include <openssl/evp.h>
