@@ -38,6 +38,19 @@ static bool is_name_part(str s) {
     return true;
 }
 
+/* The halves of "Org/Name"; without a slash the first is empty. */
+static void split_name(str *org, str *name, str model) {
+    const char *slash = model.n == 0 ? NULL : memchr(model.p, '/', model.n);
+    *org = (str){model.p, slash == NULL ? 0 : (size_t)(slash - model.p)};
+    *name = slash == NULL ? (str){0} : (str){slash + 1, model.n - org->n - 1};
+}
+
+bool hub_is_name(str name) {
+    str org, rest;
+    split_name(&org, &rest, name);
+    return is_name_part(org) && is_name_part(rest);
+}
+
 /* Commits are hexadecimal; anything else in a ref could name another folder. */
 static bool is_commit(const buf *text) {
     if (text->n == 0 || text->n > 64) return false;
@@ -95,10 +108,9 @@ clef_status hub_resolve(char **dir, const char *model, const char *hub_cache, cl
     }
     if (file_exists(model))
         return clef_fail(err, CLEF_ERR_INPUT, "model '%s': a file, wanted a model folder", model);
-    const char *slash = strchr(model, '/');
-    const str org = {model, slash == NULL ? 0 : (size_t)(slash - model)};
-    const str name = slash == NULL ? (str){0} : str_of(slash + 1);
-    if (!is_name_part(org) || !is_name_part(name))
+    str org, name;
+    split_name(&org, &name, str_of(model));
+    if (!hub_is_name(str_of(model)))
         return clef_fail(err, CLEF_ERR_INPUT,
                          "model '%s': no such folder, and no name of the form Org/Name", model);
     if (hub_cache == NULL)

@@ -4,6 +4,10 @@
 #define CHECKPOINT_HUB_H
 
 #include "base/status.h"
+#include "base/str.h"
+
+/* Whether `name` has the form Org/Name as the hub allows it, which is safe as a part of a path. */
+bool hub_is_name(str name);
 
 /* The folder of `model`: an existing folder is taken as it is; else "Org/Name" is looked up in
  * `hub_cache` (the folder that holds models--Org--Name; NULL: names are not looked up). *dir is

@@ -1,0 +1,63 @@
+/* manifest.h - what a model folder has to hold: paths, sizes and sums, from a clef-manifest/1, from
+ * SHA256SUMS, or from the table of the released model that is built in.
+ *
+ * A manifest is hostile until its signature is checked (minisign.h), and parsing is safe even then.
+ * manifest.c has the form of each. */
+#ifndef FETCH_MANIFEST_H
+#define FETCH_MANIFEST_H
+
+#include "base/arena.h"
+#include "base/digest.h"
+#include "base/status.h"
+#include "base/str.h"
+
+#define MANIFEST_FORMAT "clef-manifest/1"
+#define MANIFEST_NAME "clef-manifest.json"
+#define MANIFEST_SUMS "SHA256SUMS"
+enum { MANIFEST_MAX_BYTES = 4 << 20 };
+
+#define MANIFEST_ANY_SIZE UINT64_MAX
+
+typedef struct {
+    str path;      /* relative, safe to join to a folder, zero-terminated */
+    uint64_t size; /* bytes; MANIFEST_ANY_SIZE where only the sum is known: SHA256SUMS and a few
+                      small files of the built-in table */
+    char sha256[DIGEST_HEX];
+} manifest_file;
+
+/* {0} is safe to free. All it points to is its own. */
+typedef struct {
+    str repo;     /* "Org/Name", zero-terminated; empty for SHA256SUMS */
+    str revision; /* 40 or 64 lowercase hexadecimal digits, zero-terminated; empty for SHA256SUMS */
+    const manifest_file *files; /* [n_files], in the order of the text */
+    size_t n_files;
+    const str *sources; /* [n_sources], https URLs that end in '/', zero-terminated, in order */
+    size_t n_sources;
+    arena mem;
+} manifest;
+
+/* Reads `text`, which is a clef-manifest/1 when it begins with '{' and SHA256SUMS otherwise.
+ * `label` names it in error sentences. Check the signature over the same bytes first. On failure
+ * *out is untouched. Free with manifest_free. */
+clef_status manifest_parse(manifest *out, str text, const char *label, clef_error *err);
+void manifest_free(manifest *m);
+
+/* The built-in table for `repo` at `revision` (NULL: the one that is published as a signed
+ * manifest); CLEF_ERR_INPUT naming what is built in when there is none. */
+clef_status manifest_builtin(manifest *out, const char *repo, const char *revision,
+                             clef_error *err);
+
+/* A right signature on another model's manifest, or on an older one, is the obvious swap: fails
+ * unless `m` is of `repo` and `revision`. Either may be NULL: not asked for. */
+clef_status manifest_expect(const manifest *m, const char *repo, const char *revision,
+                            const char *label, clef_error *err);
+
+/* Whether a file of that path belongs to what the engine opens, or is looked at by what does; the
+ * rest of a release is for people and other programs. */
+bool manifest_is_needed(str path);
+
+/* Whether the path may name a file below a folder: relative, parts between single slashes, none of
+ * them "." or "..", printable ASCII without a backslash. On failure *why says what is wrong. */
+bool manifest_is_path(str path, const char **why);
+
+#endif
