@@ -36,7 +36,8 @@ bool manifest_is_path(str path, const char **why) {
     if (path.n > MAX_PATH) *why = "longer than 1,024 bytes";
     size_t begin = 0;
     for (size_t i = 0; i <= path.n && *why == NULL; i++) {
-        const char c = i < path.n ? path.p[i] : '/';
+        char c = '/'; /* ends the last part */
+        if (i < path.n) c = path.p[i];
         if (c == '\\') *why = "it has a backslash";
         if (c < 0x20 || c > 0x7e) *why = "it has a byte that is no printable ASCII";
         if (c != '/') continue;
@@ -64,8 +65,7 @@ static int fold(char c) {
 }
 
 static int compare_folded(const void *a, const void *b) {
-    const str x = ((const manifest_file *const *)a)[0]->path;
-    const str y = ((const manifest_file *const *)b)[0]->path;
+    const str x = *(const str *)a, y = *(const str *)b;
     const size_t n = x.n < y.n ? x.n : y.n;
     for (size_t i = 0; i < n; i++)
         if (fold(x.p[i]) != fold(y.p[i])) return fold(x.p[i]) - fold(y.p[i]);
@@ -75,13 +75,13 @@ static int compare_folded(const void *a, const void *b) {
 /* Refuses two paths of one file, and a path below another, folded. */
 static clef_status check_twins(const manifest *m, const char *label, clef_error *err) {
     if (m->n_files < 2) return CLEF_OK;
-    const manifest_file **sorted = malloc(m->n_files * sizeof *sorted);
+    str *sorted = malloc(m->n_files * sizeof *sorted);
     if (sorted == NULL) return clef_fail_memory(err);
-    for (size_t i = 0; i < m->n_files; i++) sorted[i] = &m->files[i];
+    for (size_t i = 0; i < m->n_files; i++) sorted[i] = m->files[i].path;
     qsort(sorted, m->n_files, sizeof *sorted, compare_folded);
     clef_status s = CLEF_OK;
     for (size_t i = 1; s == CLEF_OK && i < m->n_files; i++) {
-        const str a = sorted[i - 1]->path, b = sorted[i]->path;
+        const str a = sorted[i - 1], b = sorted[i];
         size_t same = 0;
         while (same < a.n && same < b.n && fold(a.p[same]) == fold(b.p[same])) same++;
         if (same < a.n) continue;
