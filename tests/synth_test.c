@@ -101,6 +101,28 @@ static void layers_and_rows_can_be_cut(void **state) {
     folder_remove(f.path);
 }
 
+static void a_tower_comes_where_it_is_asked_for(void **state) {
+    (void)state;
+    const folder f = folder_new();
+    wrote(&f, "--geometry " TESTDATA "toy-vision --tower", "seeing");
+    wrote(&f, "--geometry " TESTDATA "toy-vision", "blind");
+    safetensors *seeing = NULL, *blind = NULL;
+    assert_int_equal(safetensors_open_model(&seeing, folder_path(&f, "seeing"), NULL), CLEF_OK);
+    assert_int_equal(safetensors_open_model(&blind, folder_path(&f, "blind"), NULL), CLEF_OK);
+    assert_true(bind_has_tower(seeing));
+    assert_false(bind_has_tower(blind));
+    arena mem = {0};
+    config cfg = {0};
+    assert_int_equal(config_load(&cfg, folder_path(&f, "seeing"), &mem, NULL), CLEF_OK);
+    assert_int_equal(config_load_vision(&cfg, folder_path(&f, "seeing"), &mem, NULL), CLEF_OK);
+    assert_int_equal(cfg.vision.depth, 3);
+    assert_int_equal(cfg.vision.side, 7);
+    safetensors_close(seeing);
+    safetensors_close(blind);
+    arena_free(&mem);
+    folder_remove(f.path);
+}
+
 static void a_folder_with_a_model_is_not_overwritten(void **state) {
     (void)state;
     const folder f = folder_new();
@@ -144,6 +166,7 @@ int main(void) {
         cmocka_unit_test(the_toy_opens_and_binds),
         cmocka_unit_test(the_same_options_give_the_same_bytes),
         cmocka_unit_test(layers_and_rows_can_be_cut),
+        cmocka_unit_test(a_tower_comes_where_it_is_asked_for),
         cmocka_unit_test(a_folder_with_a_model_is_not_overwritten),
         cmocka_unit_test(wrong_options_are_named),
     };

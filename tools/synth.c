@@ -42,6 +42,7 @@ static const char help[] =
     "  --layers N           that many layers, the geometry's pattern cut or repeated\n"
     "  --vocab N            that many rows of the embedding and lexical tables\n"
     "  --seed N             other weights (0)\n"
+    "  --tower              with the vision tower that the geometry's config.json describes\n"
     "\n"
     "Examples:\n"
     "  synth --geometry toy --tokenizer testdata/toy-r2/tokenizer.json --out /tmp/toy\n"
@@ -52,13 +53,14 @@ typedef struct {
     const char *geometry, *tokenizer, *out;
     uint32_t layers, vocab; /* 0: the geometry's */
     uint64_t seed;
+    bool tower;
 } options;
 
 /* One tensor and where its values come from. */
 typedef struct {
     char name[128];
     uint32_t rank;
-    uint64_t shape[3];
+    uint64_t shape[BIND_MAX_RANK];
     uint64_t bytes;
     float center, spread; /* values are uniform in center +- spread */
     uint32_t shard;
@@ -105,11 +107,16 @@ static const struct {
     const char *suffix;
     float center, spread;
 } special[] = {
-    {"embed_tokens.weight", 0.0f, 1.7f},     {"linear_attn.A_log", -2.5f, 3.7f},
-    {"linear_attn.dt_bias", 0.0f, 0.1f},     {"linear_attn.conv1d.weight", 0.0f, 0.8f},
-    {"linear_attn.norm.weight", 1.0f, 0.1f}, {"type_embedding.weight", 0.0f, 1.0f},
+    {"embed_tokens.weight", 0.0f, 1.7f},
+    {"linear_attn.A_log", -2.5f, 3.7f},
+    {"pos_embed.weight", 0.0f, 0.5f},
+    {"linear_attn.dt_bias", 0.0f, 0.1f},
+    {"linear_attn.conv1d.weight", 0.0f, 0.8f},
+    {"linear_attn.norm.weight", 1.0f, 0.1f},
+    {"type_embedding.weight", 0.0f, 1.0f},
     {"prior_logit_scale", 2.296875f, 0.0f}, /* ln 10 in BF16, as the release is said to have */
-    {"joint_logit_scale", 1.5f, 0.0f},       {"residual_gate", -0.75f, 0.0f},
+    {"joint_logit_scale", 1.5f, 0.0f},
+    {"residual_gate", -0.75f, 0.0f},
 };
 
 static bool ends_with(str s, const char *suffix) {
@@ -127,13 +134,17 @@ static void choose_values(entry *e, const bind_tensor *t, const config *cfg) {
     if (t->use == BIND_OFFSET) {
         e->spread = 0.1f;
     } else if (t->use == BIND_MATRIX || t->use == BIND_QKV) {
-        e->spread = sqrtf(3.0f / (float)t->shape[1]); /* a standard deviation of n_in^-1/2 */
+        float n_in = 1.0f;
+        for (uint32_t d = 1; d < t->rank; d++) n_in *= (float)t->shape[d];
+        e->spread = sqrtf(3.0f / n_in); /* a standard deviation of n_in^-1/2 */
         if (ends_with(t->name, ".in_proj_a.weight")) e->spread *= 0.25f;
         if (!t->head &&
             (ends_with(t->name, ".o_proj.weight") || ends_with(t->name, ".out_proj.weight") ||
              ends_with(t->name, ".down_proj.weight")))
             e->spread /= sqrtf(2.0f * (float)cfg->n_layers);
-    } else if (ends_with(t->name, ".weight")) { /* a LayerNorm of the head */
+        if (ends_with(t->name, ".attn.proj.weight") || ends_with(t->name, ".mlp.linear_fc2.weight"))
+            e->spread /= sqrtf(2.0f * (float)cfg->vision.depth);
+    } else if (ends_with(t->name, ".weight")) { /* a LayerNorm */
         e->center = 1.0f;
         e->spread = 0.1f;
     } else {
@@ -358,9 +369,17 @@ static void write_config(const char *dir, const config *c) {
                "    \"rms_norm_eps\": %.9g,\n    \"tie_word_embeddings\": %s,\n"
                "    \"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": %.17g, "
                "\"partial_rotary_factor\": %.17g, \"mrope_interleaved\": true, "
-               "\"mrope_section\": [%u, %u, %u]}\n  }\n}\n",
+               "\"mrope_section\": [%u, %u, %u]}\n  }",
                (double)c->rms_eps, tied, c->rope_theta, rotary_factor(c), c->rope_sections[0],
                c->rope_sections[1], c->rope_sections[2]);
+    const vision_sizes *v = &c->vision;
+    if (v->depth > 0)
+        buf_printf(&text,
+                   ",\n  \"vision_config\": {\"depth\": %u, \"hidden_size\": %u, "
+                   "\"intermediate_size\": %u, \"num_heads\": %u, "
+                   "\"num_position_embeddings\": %u, \"out_hidden_size\": %u}",
+                   v->depth, v->hidden, v->intermediate, v->n_heads, v->side * v->side, c->hidden);
+    buf_add_text(&text, "\n}\n");
     write_text(dir, "config.json", &text);
 }
 
@@ -446,6 +465,10 @@ static void load_geometry(config *cfg, const options *o, arena *mem) {
         buf_add_text(&dir, o->geometry);
     if (dir.failed) die("out of memory");
     check(config_load(cfg, dir.p, mem, &err), &err);
+    if (o->tower) {
+        check(config_load_vision(cfg, dir.p, mem, &err), &err);
+        if (cfg->vision.depth == 0) die("%s/config.json: describes no vision tower", dir.p);
+    }
     buf_free(&dir);
     if (o->vocab != 0) cfg->vocab = o->vocab;
     if (o->layers == 0) return;
@@ -479,6 +502,7 @@ static void verify(const char *dir) {
     char *head_path = need(file_join(dir, "joint_head.safetensors"));
     check(config_load(&cfg, dir, &mem, &err), &err);
     check(safetensors_open_model(&model, dir, &err), &err);
+    if (bind_has_tower(model)) check(config_load_vision(&cfg, dir, &mem, &err), &err);
     check(safetensors_open(&head, head_path, &err), &err);
     check(bind_weights(&w, model, head, &cfg, &mem, &err), &err);
     safetensors_close(model);
@@ -507,6 +531,10 @@ static options parse_options(int argc, char **argv) {
         if (name[0] != '-') {
             if (o.out != NULL) die("two folders to write: %s and %s", o.out, name);
             o.out = name;
+            continue;
+        }
+        if (strcmp(name, "--tower") == 0) {
+            o.tower = true;
             continue;
         }
         if (i + 1 == argc) die("%s: wanted a value; --help lists the options", name);
@@ -560,7 +588,7 @@ int main(int argc, char **argv) {
     const double seconds = cpu_seconds() - w.start;
     const bind_counts counts = bind_parameters(&cfg);
     printf("%s: %u layers, %llu + %llu parameters, %llu bytes of weights in %u + 1 files, %.1f s\n",
-           o.out, cfg.n_layers, (unsigned long long)counts.language_model,
+           o.out, cfg.n_layers, (unsigned long long)(counts.language_model + counts.vision),
            (unsigned long long)counts.head, (unsigned long long)w.total, n_shards, seconds);
     free(w.block);
     free(all.model);

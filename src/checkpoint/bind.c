@@ -32,7 +32,14 @@ typedef enum {
     WIDTH,
     WIDTH_3,
     WIDTH_4,
-    FEEDFORWARD
+    FEEDFORWARD,
+    TEMPORAL,
+    PATCH,
+    V_HIDDEN,
+    V_HIDDEN_3,
+    V_MERGED, /* the patches of a merge block side by side */
+    V_INTERMEDIATE,
+    V_POSITIONS
 } dim;
 
 static uint64_t dim_size(const config *c, dim d) {
@@ -55,6 +62,13 @@ static uint64_t dim_size(const config *c, dim d) {
         [WIDTH_3] = 3ull * c->head_width,
         [WIDTH_4] = 4ull * c->head_width,
         [FEEDFORWARD] = c->head_feedforward,
+        [TEMPORAL] = VISION_TEMPORAL,
+        [PATCH] = VISION_PATCH,
+        [V_HIDDEN] = c->vision.hidden,
+        [V_HIDDEN_3] = 3ull * c->vision.hidden,
+        [V_MERGED] = (uint64_t)VISION_MERGE * VISION_MERGE * c->vision.hidden,
+        [V_INTERMEDIATE] = c->vision.intermediate,
+        [V_POSITIONS] = (uint64_t)c->vision.side * c->vision.side,
     };
     return sizes[d];
 }
@@ -68,7 +82,7 @@ typedef struct {
     condition when;
     size_t offset; /* of the destination in the struct of its group */
     uint32_t rank;
-    dim shape[3];
+    dim shape[BIND_MAX_RANK];
 } row;
 
 /* clang-format off */
@@ -170,7 +184,35 @@ static const row decoder_rows[] = {
 };
 #undef AT
 
-typedef enum { MODEL, LAYERS, HEAD, EVIDENCE, DECODER, N_GROUPS } group_id;
+#define AT(field) offsetof(vision_weights, field)
+static const row vision_rows[] = {
+    {"model.visual.patch_embed.proj.weight",
+     BIND_MATRIX,
+     ALWAYS,
+     AT(patch.w),
+     5,
+     {V_HIDDEN, THREE, TEMPORAL, PATCH, PATCH}},
+    VECTOR("model.visual.patch_embed.proj.bias", BIND_VECTOR, ALWAYS, AT(patch.b), V_HIDDEN),
+    MATRIX("model.visual.pos_embed.weight", ALWAYS, AT(positions), V_POSITIONS, V_HIDDEN),
+    NORM("model.visual.merger.norm", norm, V_HIDDEN),
+    LINEAR("model.visual.merger.linear_fc1", fc1, V_MERGED, V_MERGED),
+    LINEAR("model.visual.merger.linear_fc2", fc2, HIDDEN, V_MERGED),
+};
+#undef AT
+
+#define AT(field) offsetof(vision_block, field)
+static const row block_rows[] = {
+    NORM("norm1", norm1, V_HIDDEN),
+    NORM("norm2", norm2, V_HIDDEN),
+    {"attn.qkv.weight", BIND_QKV, ALWAYS, AT(q), 2, {V_HIDDEN_3, V_HIDDEN}},
+    VECTOR("attn.qkv.bias", BIND_QKV_BIAS, ALWAYS, AT(q_bias), V_HIDDEN_3),
+    LINEAR("attn.proj", out, V_HIDDEN, V_HIDDEN),
+    LINEAR("mlp.linear_fc1", fc1, V_INTERMEDIATE, V_HIDDEN),
+    LINEAR("mlp.linear_fc2", fc2, V_HIDDEN, V_INTERMEDIATE),
+};
+#undef AT
+
+typedef enum { MODEL, LAYERS, HEAD, EVIDENCE, DECODER, VISION, BLOCKS, N_GROUPS } group_id;
 
 static const struct group {
     bool head;
@@ -184,6 +226,8 @@ static const struct group {
     [HEAD] = {true, NULL, ROWS(head_rows)},
     [EVIDENCE] = {true, "evidence_layers.", ROWS(evidence_rows)},
     [DECODER] = {true, "layers.", ROWS(decoder_rows)},
+    [VISION] = {false, NULL, ROWS(vision_rows)},
+    [BLOCKS] = {false, "model.visual.blocks.", ROWS(block_rows)},
 };
 
 static uint32_t group_count(const config *c, group_id g) {
@@ -194,6 +238,10 @@ static uint32_t group_count(const config *c, group_id g) {
         return c->head_routing_layers;
     case DECODER:
         return c->head_layers;
+    case VISION:
+        return c->vision.depth > 0 ? 1 : 0;
+    case BLOCKS:
+        return c->vision.depth;
     default:
         return 1;
     }
@@ -239,6 +287,7 @@ static void each_slot(const config *cfg, slot_visit *visit, void *context) {
                                      .use = r->use,
                                      .linear = g == LAYERS && r->use == BIND_MATRIX,
                                      .layer = i,
+                                     .vision = g == VISION || g == BLOCKS,
                                      .rank = r->rank},
                           .group = g,
                           .index = i,
@@ -286,6 +335,14 @@ static bool is_expected(const config *cfg, bool head, str name) {
 
 static bool begins_with(str s, str prefix) {
     return s.n >= prefix.n && memcmp(s.p, prefix.p, prefix.n) == 0;
+}
+
+static const str tower_prefix = {"model.visual.", sizeof "model.visual." - 1};
+
+bool bind_has_tower(const safetensors *model) {
+    for (uint32_t i = 0; i < safetensors_count(model); i++)
+        if (begins_with(safetensors_at(model, i).name, tower_prefix)) return true;
+    return false;
 }
 
 /* ---- checking ---------------------------------------------------------------------------------
@@ -431,9 +488,8 @@ static void check_extra(const checker *c, const config *cfg, bool head) {
     for (uint32_t i = 0; st != NULL && i < safetensors_count(st); i++) {
         const safetensors_entry e = safetensors_at(st, i);
         if (is_expected(cfg, head, e.name) || is_scale(st, e.name)) continue;
-        if (!head &&
-            (begins_with(e.name, STR("model.visual.")) || begins_with(e.name, STR("mtp."))))
-            continue;
+        if (!head && begins_with(e.name, STR("mtp."))) continue;
+        if (!head && cfg->vision.depth == 0 && begins_with(e.name, tower_prefix)) continue;
         clef_error problem = {0};
         clef_fail(&problem, CLEF_ERR_FORMAT,
                   "%s: tensor '%.*s' is no part of the %s that the configuration describes", e.file,
@@ -459,6 +515,7 @@ typedef struct {
     layer_weights *layers;
     evidence_layer *evidence;
     decoder_layer *decoder;
+    vision_block *blocks;
     arena *mem;
     bool failed; /* memory ran out */
 } binder;
@@ -474,6 +531,10 @@ static char *destination(const binder *b, const slot *s) {
         return (char *)&b->evidence[s->index];
     case DECODER:
         return (char *)&b->decoder[s->index];
+    case VISION:
+        return (char *)&b->out->vision;
+    case BLOCKS:
+        return (char *)&b->blocks[s->index];
     default:
         return (char *)b->out;
     }
@@ -500,13 +561,15 @@ static void bind_slot(void *context, const slot *s) {
         const tensor *scales = t->type == DTYPE_I8 ? find_scales(b->model, s->tensor.name) : NULL;
         const uint32_t n_parts = use == BIND_QKV ? 3 : 1;
         const uint32_t n_out = (uint32_t)t->shape[0] / n_parts;
+        uint32_t n_in = 1; /* a convolution without overlap is a matrix over what a patch holds */
+        for (uint32_t d = 1; d < t->rank; d++) n_in *= (uint32_t)t->shape[d];
         const char *data = t->data;
         for (uint32_t i = 0; i < n_parts; i++)
             ((matrix *)at)[i] = (matrix){.data = data + t->bytes / n_parts * i,
                                          .scales = scales == NULL ? NULL : scales->data,
                                          .type = t->type,
                                          .n_out = n_out,
-                                         .n_in = (uint32_t)t->shape[1]};
+                                         .n_in = n_in};
         return;
     }
     const float *v = widen(t, use, b->mem);
@@ -543,9 +606,11 @@ clef_status bind_weights(weights *out, const safetensors *model, const safetenso
         .layers = arena_alloc(mem, cfg->n_layers, sizeof *b.layers),
         .evidence = arena_alloc(mem, cfg->head_routing_layers, sizeof *b.evidence),
         .decoder = arena_alloc(mem, cfg->head_layers, sizeof *b.decoder),
+        .blocks = arena_alloc(mem, cfg->vision.depth, sizeof *b.blocks),
         .mem = mem,
     };
-    if (b.layers == NULL || b.evidence == NULL || b.decoder == NULL) return clef_fail_memory(err);
+    if (b.layers == NULL || b.evidence == NULL || b.decoder == NULL || b.blocks == NULL)
+        return clef_fail_memory(err);
     for (uint32_t i = 0; i < cfg->n_layers; i++) b.layers[i].full = cfg->full[i];
     each_slot(cfg, bind_slot, &b);
     if (b.failed) return clef_fail_memory(err);
@@ -553,6 +618,7 @@ clef_status bind_weights(weights *out, const safetensors *model, const safetenso
     w.layers = b.layers;
     w.head.evidence = b.evidence;
     w.head.decoder = b.decoder;
+    w.vision.blocks = b.blocks;
     *out = w;
     return CLEF_OK;
 }
@@ -581,6 +647,8 @@ static void count_tensor(void *context, const bind_tensor *t) {
     for (uint32_t d = 0; d < t->rank; d++) n *= t->shape[d];
     if (t->head)
         counts->head += n;
+    else if (t->vision)
+        counts->vision += n;
     else
         counts->language_model += n;
 }

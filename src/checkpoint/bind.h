@@ -82,16 +82,37 @@ typedef struct {
     float prior_scale, joint_scale, residual_gate; /* as the file has them, before any function */
 } head_weights;
 
+/* One block of the vision tower. Sizes: h its hidden size, i its MLP. */
+typedef struct {
+    norm_weights norm1, norm2;             /* [h] */
+    matrix q, k, v;                        /* [h, h]: row ranges of qkv */
+    const float *q_bias, *k_bias, *v_bias; /* [h] */
+    linear_weights out;                    /* [h, h] */
+    linear_weights fc1, fc2;               /* [i, h] and [h, i], tanh GELU between */
+} vision_block;
+
+typedef struct {
+    linear_weights patch;       /* [h, VISION_PATCH_VALUES] */
+    matrix positions;           /* [side * side, h] */
+    const vision_block *blocks; /* [config.vision.depth] */
+    norm_weights norm;          /* [h] */
+    linear_weights fc1, fc2;    /* [4 h, 4 h] and [H, 4 h], erf GELU between */
+} vision_weights;
+
 typedef struct {
     matrix embed;                /* [V, H] */
     matrix lexical;              /* [V, H]: lm_head, or embed where the config ties them */
     const float *final_norm;     /* [H], a multiplier: one is already added */
     const layer_weights *layers; /* [config.n_layers] */
     head_weights head;
+    vision_weights vision; /* where config.vision.depth is not 0 */
 } weights;
 
+/* Whether the backbone's files hold a vision tower, or some of its tensors. */
+bool bind_has_tower(const safetensors *model);
+
 /* Fills *out from the backbone's and the head's tensors. Strict: a missing or an extra tensor
- * (other than model.visual.* and mtp.*, which are ignored), a wrong shape or a wrong type is
+ * (other than mtp.*, and model.visual.* where config.vision.depth is 0), a wrong shape or type is
  * CLEF_ERR_FORMAT naming file, tensor, what was found and wanted. Matrices point into the mappings,
  * which must stay open; the rest is in `mem`. */
 clef_status bind_weights(weights *out, const safetensors *model, const safetensors *head,
@@ -116,6 +137,8 @@ typedef enum {
     BIND_SCALAR
 } bind_use;
 
+enum { BIND_MAX_RANK = 5 };
+
 /* One tensor that a config calls for. `name` lives for the call only. */
 typedef struct {
     str name;
@@ -123,8 +146,9 @@ typedef struct {
     bind_use use;
     bool linear;    /* a linear of the backbone: may be int8 with scales in "NAME_scale" */
     uint32_t layer; /* of the backbone, where linear */
+    bool vision;    /* of the tower */
     uint32_t rank;
-    uint64_t shape[3];
+    uint64_t shape[BIND_MAX_RANK];
 } bind_tensor;
 
 typedef void bind_visit(void *context, const bind_tensor *t);
@@ -133,7 +157,7 @@ typedef void bind_visit(void *context, const bind_tensor *t);
 void bind_each(const config *cfg, bind_visit *visit, void *context);
 
 typedef struct {
-    uint64_t language_model, head;
+    uint64_t language_model, head, vision;
 } bind_counts;
 
 /* Parameters that `cfg` calls for. */

@@ -55,6 +55,30 @@ static void the_releases_have_their_published_tensors(void **state) {
     }
 }
 
+static void count_tower(void *context, const bind_tensor *t) {
+    uint32_t *n = context;
+    *n += t->vision;
+}
+
+static void the_towers_have_their_published_tensors_and_parameters(void **state) {
+    (void)state;
+    const struct {
+        const char *dir;
+        uint64_t parameters;
+    } releases[] = {{TESTDATA "checkpoint/9b", 456010480}, {TESTDATA "checkpoint/27b", 460730096}};
+    for (int i = 0; i < 2; i++) {
+        arena mem = {0};
+        config c = {0};
+        uint32_t n = 0;
+        assert_int_equal(config_load(&c, releases[i].dir, &mem, NULL), CLEF_OK);
+        assert_int_equal(config_load_vision(&c, releases[i].dir, &mem, NULL), CLEF_OK);
+        bind_each(&c, count_tower, &n);
+        assert_int_equal(n, 333);
+        assert_int_equal(bind_parameters(&c).vision, releases[i].parameters);
+        arena_free(&mem);
+    }
+}
+
 /* ---- the toys ---------------------------------------------------------------------------------
  */
 
@@ -70,6 +94,7 @@ static clef_status bound_open(bound *b, const char *dir, clef_error *err) {
     char *head = NULL;
     TRY(config_load(&b->cfg, dir, &b->mem, err));
     TRY(safetensors_open_model(&b->model, dir, err));
+    if (bind_has_tower(b->model)) TRY(config_load_vision(&b->cfg, dir, &b->mem, err));
     TRY(hub_file(&head, dir, "joint_head.safetensors", err));
     const clef_status s = safetensors_open(&b->head, head, err);
     free(head);
@@ -84,8 +109,8 @@ static void bound_close(bound *b) {
 
 static void every_toy_binds(void **state) {
     (void)state;
-    const char *toys[] = {"toy-r1-tied",  "toy-r2",         "toy-r3-sharded",
-                          "toy-explicit", "toy-real-heads", "toy-two-layers"};
+    const char *toys[] = {"toy-r1-tied",    "toy-r2",         "toy-r3-sharded", "toy-explicit",
+                          "toy-real-heads", "toy-two-layers", "toy-vision",     "toy-vision-72"};
     for (size_t i = 0; i < sizeof toys / sizeof *toys; i++) {
         char dir[100];
         bound b;
@@ -302,6 +327,7 @@ typedef struct {
     uint64_t shape[3];
     dtype type;
     const char *extra;
+    bool tower; /* the model has one */
 } fault;
 
 typedef struct {
@@ -359,13 +385,17 @@ static folder make(const fault *wrong) {
                      "\"num_hidden_layers\":2,\"num_attention_heads\":4,\"num_key_value_heads\":2,"
                      "\"linear_num_key_heads\":2,\"linear_num_value_heads\":4,\"vocab_size\":9,"
                      "\"head_dim\":16,\"linear_key_head_dim\":3,\"linear_value_head_dim\":5,"
-                     "\"mrope_section\":[2,0,0],\"full_attention_interval\":2}"));
+                     "\"mrope_section\":[2,0,0],\"full_attention_interval\":2,"
+                     "\"vision_config\":{\"depth\":2,\"hidden_size\":8,\"num_heads\":2,"
+                     "\"intermediate_size\":10,\"num_position_embeddings\":9,"
+                     "\"out_hidden_size\":8}}"));
     folder_write(&f, "joint_head_config.json",
                  STR("{\"hidden_size\":8,\"width\":6,\"routing_layers\":2,\"layers\":4,\"heads\":3,"
                      "\"feedforward\":10}"));
     arena mem = {0};
     config cfg;
     assert_int_equal(config_load(&cfg, f.path, &mem, NULL), CLEF_OK);
+    if (wrong->tower) assert_int_equal(config_load_vision(&cfg, f.path, &mem, NULL), CLEF_OK);
     make_file(&f, "model.safetensors", &cfg, wrong, false);
     make_file(&f, "joint_head.safetensors", &cfg, wrong, true);
     arena_free(&mem);
@@ -406,6 +436,42 @@ static void a_missing_tensor_is_named(void **state) {
           "/joint_head.safetensors: tensor 'layers.2.norm3.bias' is missing");
 }
 
+static void a_tower_binds_where_there_is_one(void **state) {
+    (void)state;
+    right((fault){.tower = true});
+    bound b;
+    assert_int_equal(bound_open(&b, TESTDATA "toy-vision", NULL), CLEF_OK);
+    const vision_weights *v = &b.w.vision;
+    assert_int_equal(b.cfg.vision.depth, 3);
+    assert_int_equal(v->patch.w.n_in, VISION_PATCH_VALUES);
+    assert_int_equal(v->patch.w.n_out, 36);
+    assert_int_equal(v->positions.n_out, 49);
+    assert_int_equal(v->fc2.w.n_out, b.cfg.hidden);
+    assert_true(v->blocks[2].k_bias[3] ==
+                stored(b.model, "model.visual.blocks.2.attn.qkv.bias", 36 + 3));
+    assert_ptr_equal(v->blocks[1].v.data, (const char *)v->blocks[1].q.data + 2 * 36 * 36 * 2);
+    bound_close(&b);
+}
+
+static void a_tower_with_one_thing_wrong_is_named(void **state) {
+    (void)state;
+    wrong((fault){.tower = true, .name = "model.visual.blocks.1.norm2.bias"},
+          "/model.safetensors: tensor 'model.visual.blocks.1.norm2.bias' is missing");
+    wrong(
+        (fault){
+            .tower = true, .name = "model.visual.pos_embed.weight", .rank = 2, .shape = {16, 8}},
+        "tensor 'model.visual.pos_embed.weight' has shape [16, 8], wanted [9, 8]");
+    wrong((fault){.tower = true,
+                  .name = "model.visual.patch_embed.proj.weight",
+                  .rank = 2,
+                  .shape = {8, 1536}},
+          "has shape [8, 1536], wanted [8, 3, 2, 16, 16]");
+    wrong((fault){.tower = true, .extra = "model.visual.deepstack_merger_list.0.norm.weight"},
+          "tensor 'model.visual.deepstack_merger_list.0.norm.weight' is no part of the model");
+    /* A single tensor of a tower makes it one that is incomplete. */
+    wrong((fault){.extra = "model.visual.pos_embed.weight"}, "tensor 'model.visual.");
+}
+
 static void an_extra_tensor_is_named(void **state) {
     (void)state;
     const char *names[] = {"x",
@@ -428,10 +494,20 @@ static void an_extra_tensor_is_named(void **state) {
     }
 }
 
-static void vision_and_mtp_tensors_are_ignored(void **state) {
+static void mtp_tensors_are_ignored(void **state) {
     (void)state;
-    right((fault){.extra = "model.visual.patch_embed.proj.weight"});
     right((fault){.extra = "mtp.layers.0.mlp.up_proj.weight"});
+}
+
+static void a_tower_without_sizes_is_ignored(void **state) {
+    (void)state;
+    bound b;
+    assert_int_equal(bound_open(&b, TESTDATA "toy-vision", NULL), CLEF_OK);
+    b.cfg.vision = (vision_sizes){0};
+    weights w = {0};
+    assert_int_equal(bind_weights(&w, b.model, b.head, &b.cfg, &b.mem, NULL), CLEF_OK);
+    assert_null(w.vision.patch.w.data);
+    bound_close(&b);
 }
 
 static void a_wrong_shape_is_named_with_both_shapes(void **state) {
@@ -545,6 +621,7 @@ int main(void) {
         cmocka_unit_test(the_9b_has_its_published_parameters),
         cmocka_unit_test(the_27b_has_its_published_parameters),
         cmocka_unit_test(the_releases_have_their_published_tensors),
+        cmocka_unit_test(the_towers_have_their_published_tensors_and_parameters),
         cmocka_unit_test(every_toy_binds),
         cmocka_unit_test(five_norms_get_their_one_and_the_sixth_does_not),
         cmocka_unit_test(decay_is_minus_exp_of_a_log),
@@ -556,8 +633,11 @@ int main(void) {
         cmocka_unit_test(layers_follow_layer_types),
         cmocka_unit_test(a_made_checkpoint_binds),
         cmocka_unit_test(a_missing_tensor_is_named),
+        cmocka_unit_test(a_tower_binds_where_there_is_one),
+        cmocka_unit_test(a_tower_with_one_thing_wrong_is_named),
         cmocka_unit_test(an_extra_tensor_is_named),
-        cmocka_unit_test(vision_and_mtp_tensors_are_ignored),
+        cmocka_unit_test(mtp_tensors_are_ignored),
+        cmocka_unit_test(a_tower_without_sizes_is_ignored),
         cmocka_unit_test(a_wrong_shape_is_named_with_both_shapes),
         cmocka_unit_test(a_head_of_another_size_is_refused_with_both_sizes),
         cmocka_unit_test(the_mlx_layout_is_told_apart),

@@ -355,6 +355,72 @@ static clef_status open_head_config(const json **root, const char **path, const 
     return model_json_read(root, path, dir, HEAD_CONFIG, MAX_FILE_BYTES, mem, err);
 }
 
+/* ---- the vision tower -------------------------------------------------------------------------
+ */
+
+static clef_status require_size(const section *at, const char *name, uint32_t wanted,
+                                clef_error *err) {
+    uint32_t found;
+    TRY(read_size(&found, at, name, UINT32_MAX, wanted, err));
+    if (found == wanted) return CLEF_OK;
+    return clef_fail(err, CLEF_ERR_FORMAT, MEMBER_AT "found %u, wanted %u", MEMBER_ARG(at, name),
+                     found, wanted);
+}
+
+static clef_status read_side(uint32_t *out, const section *at, clef_error *err) {
+    static const char name[] = "num_position_embeddings";
+    uint32_t n, side = 1;
+    TRY(read_size(&n, at, name, 1 << 20, 48 * 48, err));
+    while (side * side < n) side++;
+    if (side * side != n)
+        return clef_fail(err, CLEF_ERR_FORMAT, MEMBER_AT "found %u, wanted a square number",
+                         MEMBER_ARG(at, name), n);
+    *out = side;
+    return CLEF_OK;
+}
+
+static clef_status read_vision(vision_sizes *out, const config *c, const section *at,
+                               clef_error *err) {
+    vision_sizes v = {0};
+    TRY(require_text(at, "hidden_act", "gelu_pytorch_tanh", err));
+    const json *deepstack = member(at, "deepstack_visual_indexes");
+    if (deepstack != NULL && !(deepstack->kind == JSON_ARRAY && deepstack->n == 0))
+        return clef_fail(err, CLEF_ERR_FORMAT, MEMBER_AT "found %.*s, wanted an empty array",
+                         MEMBER_ARG(at, "deepstack_visual_indexes"),
+                         STR_ARG(model_json_show(deepstack)));
+    TRY(require_size(at, "in_channels", 3, err));
+    TRY(require_size(at, "patch_size", VISION_PATCH, err));
+    TRY(require_size(at, "temporal_patch_size", VISION_TEMPORAL, err));
+    TRY(require_size(at, "spatial_merge_size", VISION_MERGE, err));
+    TRY(require_size(at, "out_hidden_size", c->hidden, err));
+    TRY(read_size(&v.depth, at, "depth", MAX_LAYERS, 27, err));
+    TRY(read_size(&v.hidden, at, "hidden_size", 1 << 16, 1152, err));
+    TRY(read_size(&v.intermediate, at, "intermediate_size", 1 << 18, 4304, err));
+    TRY(read_size(&v.n_heads, at, "num_heads", 4096, 16, err));
+    TRY(require_divides(at, "num_heads", v.n_heads, "hidden_size", v.hidden, err));
+    const uint32_t head = v.hidden / v.n_heads;
+    if (head % 4 != 0 || head > MAX_HEAD_DIM)
+        return clef_fail(err, CLEF_ERR_FORMAT,
+                         MEMBER_AT "heads of %u values, wanted a multiple of 4 up to %d",
+                         MEMBER_ARG(at, "num_heads"), head, MAX_HEAD_DIM);
+    TRY(read_side(&v.side, at, err));
+    *out = v;
+    return CLEF_OK;
+}
+
+clef_status config_load_vision(config *c, const char *dir, arena *mem, clef_error *err) {
+    const json *root = NULL;
+    const char *path = NULL;
+    TRY(model_json_read(&root, &path, dir, "config.json", MAX_FILE_BYTES, mem, err));
+    const section top = {root, path, ""};
+    const section at = {member(&top, "vision_config"), path, "vision_config."};
+    if (at.object == NULL) return CLEF_OK;
+    if (at.object->kind != JSON_OBJECT)
+        return clef_fail(err, CLEF_ERR_FORMAT, MEMBER_AT "found %.*s, wanted an object",
+                         MEMBER_ARG(&top, "vision_config"), STR_ARG(model_json_show(at.object)));
+    return read_vision(&c->vision, c, &at, err);
+}
+
 clef_status config_load(config *out, const char *dir, arena *mem, clef_error *err) {
     config c = {0};
     const json *root = NULL;

@@ -365,6 +365,79 @@ static clef_status load_the_9b(void *context, clef_error *err) {
     return s;
 }
 
+/* ---- the vision tower ---- */
+
+#define NESTED(vision) "{\"model_type\":\"qwen3_5_text\"," SIZES ",\"vision_config\":" vision "}"
+
+static clef_status load_vision(config *c, const char *model, arena *mem, clef_error *err) {
+    const folder f = folder_new();
+    folder_write(&f, "config.json", str_of(model));
+    folder_write(&f, "joint_head_config.json", STR(HEAD));
+    clef_status s = config_load(c, f.path, mem, err);
+    if (s == CLEF_OK) s = config_load_vision(c, f.path, mem, err);
+    folder_remove(f.path);
+    return s;
+}
+
+static void a_tower_takes_the_published_sizes_where_it_says_none(void **state) {
+    (void)state;
+    arena mem = {0};
+    config c = {0};
+    clef_error err = {0};
+    if (load_vision(&c, NESTED("{\"out_hidden_size\":8}"), &mem, &err) != CLEF_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(c.vision.depth, 27);
+    assert_int_equal(c.vision.hidden, 1152);
+    assert_int_equal(c.vision.intermediate, 4304);
+    assert_int_equal(c.vision.n_heads, 16);
+    assert_int_equal(c.vision.side, 48);
+    arena_free(&mem);
+}
+
+static void a_config_without_a_tower_has_none(void **state) {
+    (void)state;
+    arena mem = {0};
+    config c = {0};
+    assert_int_equal(load_vision(&c, FLAT(""), &mem, NULL), CLEF_OK);
+    assert_int_equal(c.vision.depth, 0);
+    arena_free(&mem);
+}
+
+static void another_tower_is_refused(void **state) {
+    (void)state;
+    const struct {
+        const char *model, *sentence;
+    } wrong[] = {
+        {NESTED("7"), "vision_config: found 7, wanted an object"},
+        {NESTED("{\"patch_size\":14}"), "vision_config.patch_size: found 14, wanted 16"},
+        {NESTED("{\"temporal_patch_size\":1}"),
+         "vision_config.temporal_patch_size: found 1, wanted 2"},
+        {NESTED("{\"spatial_merge_size\":4}"),
+         "vision_config.spatial_merge_size: found 4, wanted 2"},
+        {NESTED("{\"in_channels\":1}"), "vision_config.in_channels: found 1, wanted 3"},
+        {NESTED("{\"out_hidden_size\":9}"), "vision_config.out_hidden_size: found 9, wanted 8"},
+        {NESTED("{\"deepstack_visual_indexes\":[8]}"),
+         "vision_config.deepstack_visual_indexes: found an array, wanted an empty array"},
+        {NESTED("{\"hidden_act\":\"gelu\"}"),
+         "vision_config.hidden_act: found gelu, wanted 'gelu_pytorch_tanh'"},
+        {NESTED("{\"depth\":0}"), "vision_config.depth: found 0"},
+        {NESTED("{\"num_heads\":7}"), "vision_config.num_heads: found 7, which does not divide"},
+        {NESTED("{\"num_heads\":192}"), "heads of 6 values, wanted a multiple of 4 up to 512"},
+        {NESTED("{\"num_position_embeddings\":2305}"),
+         "vision_config.num_position_embeddings: found 2305, wanted a square number"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        arena mem = {0};
+        config c = {0};
+        clef_error err = {0};
+        const clef_status s = load_vision(&c, wrong[i].model, &mem, &err);
+        if (s != CLEF_ERR_FORMAT || strstr(err.text, wrong[i].sentence) == NULL)
+            fail_msg("'%s', wanted '%s'", err.text, wrong[i].sentence);
+        assert_int_equal(c.vision.depth, 0);
+        arena_free(&mem);
+    }
+}
+
 static void every_failed_allocation_is_reported(void **state) {
     (void)state;
     assert_true(oom_each(load_the_9b, NULL) > 4);
@@ -401,6 +474,9 @@ int main(void) {
         cmocka_unit_test(a_head_has_exactly_its_members),
         cmocka_unit_test(a_head_of_another_backbone_is_refused),
         cmocka_unit_test(a_head_width_is_divided_by_its_heads),
+        cmocka_unit_test(a_tower_takes_the_published_sizes_where_it_says_none),
+        cmocka_unit_test(a_config_without_a_tower_has_none),
+        cmocka_unit_test(another_tower_is_refused),
         cmocka_unit_test(every_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

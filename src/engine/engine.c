@@ -29,6 +29,7 @@ struct clef_answer {
 clef_status engine_open_weights(clef_engine *e, const clef_options *options, clef_error *err) {
     TRY(config_load(&e->cfg, e->dir, &e->mem, err));
     TRY(safetensors_open_model(&e->backbone_file, e->dir, err));
+    if (bind_has_tower(e->backbone_file)) TRY(config_load_vision(&e->cfg, e->dir, &e->mem, err));
     char *head_path = NULL;
     TRY(hub_file(&head_path, e->dir, "joint_head.safetensors", err));
     const clef_status s = safetensors_open(&e->head_file, head_path, err);

@@ -188,6 +188,21 @@ static void describe_bundle(report *r, const json *bundle) {
     add_number(r, "clipped_codes", "  clipped codes", clipped);
 }
 
+/* The tower's sizes, where the files hold one; they stand in `cfg` afterwards. */
+static void describe_tower(report *r, const safetensors *backbone, config *cfg, const char *dir,
+                           arena *mem) {
+    clef_error err = {0};
+    if (!bind_has_tower(backbone)) return;
+    if (config_load_vision(cfg, dir, mem, &err) != CLEF_OK) {
+        add_problem(r, &err);
+        return;
+    }
+    if (cfg->vision.depth == 0) return;
+    add_number(r, "vision_blocks", "vision blocks", cfg->vision.depth);
+    add_number(r, "vision_hidden_size", "  hidden size", cfg->vision.hidden);
+    add_number(r, "parameters_vision", "  parameters", bind_parameters(cfg).vision);
+}
+
 static void describe_weights(report *r, const char *dir, const config *cfg, arena *mem) {
     clef_error err = {0};
     safetensors *backbone = NULL, *head = NULL;
@@ -208,7 +223,11 @@ static void describe_weights(report *r, const char *dir, const config *cfg, aren
         describe_tensors(r, head, "head", "joint head");
     else
         add_problem(r, &err);
-    if (cfg != NULL) bind_check(backbone, head, cfg, add_problem, r);
+    if (cfg != NULL) {
+        config whole = *cfg;
+        if (backbone != NULL) describe_tower(r, backbone, &whole, dir, mem);
+        bind_check(backbone, head, &whole, add_problem, r);
+    }
     free(head_path);
     safetensors_close(head);
     safetensors_close(backbone);
