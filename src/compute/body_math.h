@@ -1,5 +1,5 @@
-/* body_math.h - exp, sigmoid, SiLU, erf and GELU over lanes: the one definition of each. The kernel
- * tables include it over eight lanes, fmath.c over one, so all of them give the same bits.
+/* body_math.h - exp, sigmoid, SiLU, erf and both GELUs over lanes: the one definition of each. The
+ * kernel tables include it over eight lanes, fmath.c over one, so all of them give the same bits.
  *
  * The polynomials are minimax fits printed by tools/fmath_coefficients.py; fmath_test.c and
  * tools/mathcheck.c hold their errors. A NaN goes in and comes out as a NaN: the bounds below are
@@ -81,6 +81,12 @@ static inline f8 f8_erf(f8 x) {
 static inline f8 f8_gelu(f8 x) {
     const f8 phi = f8_fma(f8_erf(f8_mul(x, f8_set1(0x1.6a09e6p-1f))), f8_set1(0.5f), f8_set1(0.5f));
     return f8_mul(x, phi);
+}
+
+/* x (1 + tanh u) / 2 = x sigmoid(2 u) with u = sqrt(2 / pi) (x + 0.044715 x^3). */
+static inline f8 f8_gelu_tanh(f8 x) {
+    const f8 slope = f8_fma(f8_mul(x, x), f8_set1(0x1.2444f2p-4f), f8_set1(0x1.988454p+0f));
+    return f8_mul(x, f8_sigmoid(f8_mul(x, slope)));
 }
 
 #endif

@@ -98,6 +98,12 @@ static void gelu_row(float *x, size_t n) {
     if (k < n) f8_store_part(x + k, f8_gelu(f8_load_part(x + k, n - k)), n - k);
 }
 
+static void gelu_tanh_row(float *x, size_t n) {
+    size_t k = 0;
+    for (; k + LANES <= n; k += LANES) f8_store(x + k, f8_gelu_tanh(f8_load(x + k)));
+    if (k < n) f8_store_part(x + k, f8_gelu_tanh(f8_load_part(x + k, n - k)), n - k);
+}
+
 static void exp_row(float *x, size_t n) {
     size_t k = 0;
     for (; k + LANES <= n; k += LANES) f8_store(x + k, f8_exp(f8_load(x + k)));

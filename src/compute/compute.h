@@ -115,6 +115,10 @@ void silu_mul(compute *c, float *gate, const float *up, uint32_t n_rows, uint32_
 /* x = x * Phi(x), the exact form with erf. [n_rows, n] */
 void gelu_erf(compute *c, float *x, uint32_t n_rows, uint32_t n);
 
+/* x = x * (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2, which is another function. [n_rows, n]
+ */
+void gelu_tanh(compute *c, float *x, uint32_t n_rows, uint32_t n);
+
 /* x[r][h * head_dim + i] *= sigmoid(gate[r][h * gate_head_stride + i]); rows of x are
  * n_heads * head_dim apart, rows of gate gate_stride. */
 void sigmoid_gate(compute *c, float *x, const float *gate, size_t gate_stride,
@@ -132,6 +136,9 @@ typedef struct {
     float eps;
 } rotate_args;
 void norm_rotate(compute *c, const rotate_args *a);
+
+/* The rotation alone; weight and eps are not read. */
+void rotate(compute *c, const rotate_args *a);
 
 /* ---- attention ---------------------------------------------------------------------------- */
 

@@ -1,9 +1,9 @@
 /* fmath.c - the elementary functions of fmath.h.
  *
- * exp, sigmoid, SiLU, erf and GELU are body_math.h over one lane, so they are the lane functions of
- * the kernel tables by construction. softplus, sine and cosine are scalar only: a few values a
- * token need them, so they work in double and round once at the end. No function calls libm but for
- * fma, rint, floor and ldexp, which are exact or fixed by IEEE 754.
+ * exp, sigmoid, SiLU, erf and the GELUs are body_math.h over one lane, so they are the lane
+ * functions of the kernel tables by construction. softplus, sine and cosine are scalar only: a few
+ * values a token need them, so they work in double and round once at the end. No function calls
+ * libm but for fma, rint, floor and ldexp, which are exact or fixed by IEEE 754.
  *
  * Largest errors, in units of the last place of the true value. Over all floats (tools/mathcheck):
  * exp 1.014, sigmoid 1.480, softplus 0.500. Over every 97th bit pattern: erf 0.963; sine and cosine
@@ -35,6 +35,10 @@ float fmath_erf(float x) {
 
 float fmath_gelu(float x) {
     return f8_gelu(f8_set1(x)).v[0];
+}
+
+float fmath_gelu_tanh(float x) {
+    return f8_gelu_tanh(f8_set1(x)).v[0];
 }
 
 /* e^x for x in [-104, 0], within 2^-45: Taylor's series around the nearest multiple of ln 2. */

@@ -11,7 +11,8 @@ float fmath_sigmoid(float x);  /* 1 / (1 + e^-x) */
 float fmath_softplus(float x); /* ln(1 + e^x); x itself above 20 */
 float fmath_silu(float x);     /* x * sigmoid(x) */
 float fmath_erf(float x);
-float fmath_gelu(float x); /* x * (1 + erf(x / sqrt 2)) / 2 */
+float fmath_gelu(float x);      /* x * (1 + erf(x / sqrt 2)) / 2 */
+float fmath_gelu_tanh(float x); /* x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) / 2 */
 
 /* Full argument reduction: right for angles up to 2^20 and beyond. */
 void fmath_sincos(float *sine, float *cosine, float angle);

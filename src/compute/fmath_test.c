@@ -75,6 +75,20 @@ static void gelu_is_within_two_ulp_of_its_larger_factor(void **state) {
     }
 }
 
+/* Two rounded constants and an argument that grows as the cube: relative to the larger factor. */
+static void gelu_tanh_is_within_four_ulp_of_its_larger_factor(void **state) {
+    (void)state;
+    const double slope = sqrt(2.0 / acos(-1.0));
+    for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 16411) {
+        const float x = float_of_bits((uint32_t)bits);
+        if (!isfinite(x)) continue;
+        const double v = (double)x;
+        const double want = 0.5 * v * (1.0 + tanh(slope * (v + 0.044715 * v * v * v)));
+        if (fabs((double)fmath_gelu_tanh(x) - want) > 0x1p-22 * fabs(v) + 0x1p-149)
+            fail_msg("%a gives %a, wanted %a", v, (double)fmath_gelu_tanh(x), want);
+    }
+}
+
 static void sine_and_cosine_are_right_for_large_angles(void **state) {
     (void)state;
     for (uint64_t bits = 0; bits <= float_bits(0x1p30f); bits += 4999)
@@ -118,6 +132,7 @@ static void a_nan_stays_one(void **state) {
     assert_true(isnan(s) && isnan(c));
     assert_true(isnan(fmath_exp(NAN)) && isnan(fmath_sigmoid(NAN)) && isnan(fmath_softplus(NAN)));
     assert_true(isnan(fmath_silu(NAN)) && isnan(fmath_erf(NAN)) && isnan(fmath_gelu(NAN)));
+    assert_true(isnan(fmath_gelu_tanh(NAN)));
 }
 
 int main(void) {
@@ -128,6 +143,7 @@ int main(void) {
         cmocka_unit_test(erf_is_within_one_ulp),
         cmocka_unit_test(silu_is_the_product_of_its_two_factors),
         cmocka_unit_test(gelu_is_within_two_ulp_of_its_larger_factor),
+        cmocka_unit_test(gelu_tanh_is_within_four_ulp_of_its_larger_factor),
         cmocka_unit_test(sine_and_cosine_are_right_for_large_angles),
         cmocka_unit_test(the_rotation_of_the_specification_comes_out),
         cmocka_unit_test(the_ends_of_the_range_come_out_exactly),

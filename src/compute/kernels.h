@@ -47,6 +47,7 @@ typedef struct {
                            uint32_t n, float eps);
     void (*silu_mul_row)(float *gate, const float *up, size_t n);
     void (*gelu_row)(float *x, size_t n);
+    void (*gelu_tanh_row)(float *x, size_t n);
     void (*sigmoid_mul_row)(float *x, const float *gate, size_t n);
     void (*exp_row)(float *x, size_t n);
     void (*rotate_row)(float *x, uint32_t rotary_dim, const float *cos, const float *sin);

@@ -31,6 +31,9 @@ static void run_exp(const kernel_table *t, float *x) {
 static void run_gelu(const kernel_table *t, float *x) {
     t->gelu_row(x, BATCH);
 }
+static void run_gelu_tanh(const kernel_table *t, float *x) {
+    t->gelu_tanh_row(x, BATCH);
+}
 static void run_silu(const kernel_table *t, float *x) {
     float ones[BATCH];
     fill_ones(ones);
@@ -77,6 +80,10 @@ static void exp_in_lanes_has_the_bits_of_fmath(void **state) {
 static void gelu_in_lanes_has_the_bits_of_fmath(void **state) {
     (void)state;
     compare(run_gelu, fmath_gelu);
+}
+static void gelu_tanh_in_lanes_has_the_bits_of_fmath(void **state) {
+    (void)state;
+    compare(run_gelu_tanh, fmath_gelu_tanh);
 }
 static void silu_in_lanes_has_the_bits_of_fmath(void **state) {
     (void)state;
@@ -290,6 +297,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exp_in_lanes_has_the_bits_of_fmath),
         cmocka_unit_test(gelu_in_lanes_has_the_bits_of_fmath),
+        cmocka_unit_test(gelu_tanh_in_lanes_has_the_bits_of_fmath),
         cmocka_unit_test(silu_in_lanes_has_the_bits_of_fmath),
         cmocka_unit_test(sigmoid_in_lanes_has_the_bits_of_fmath),
         cmocka_unit_test(tiles_have_the_bits_of_the_scalar_table),

@@ -80,6 +80,15 @@ void gelu_erf(compute *c, float *x, uint32_t n_rows, uint32_t n) {
     for_rows(c, n_rows, gelu_one, &(pair_args){x, NULL, n});
 }
 
+static void gelu_tanh_one(const kernel_table *kernels, const void *args, size_t row) {
+    const pair_args *a = args;
+    kernels->gelu_tanh_row(a->x + row * a->n, a->n);
+}
+
+void gelu_tanh(compute *c, float *x, uint32_t n_rows, uint32_t n) {
+    for_rows(c, n_rows, gelu_tanh_one, &(pair_args){x, NULL, n});
+}
+
 typedef struct {
     float *x;
     const float *gate;
@@ -113,4 +122,16 @@ static void norm_rotate_one(const kernel_table *kernels, const void *args, size_
 
 void norm_rotate(compute *c, const rotate_args *a) {
     for_rows(c, a->n_rows, norm_rotate_one, a);
+}
+
+static void rotate_one(const kernel_table *kernels, const void *args, size_t row) {
+    const rotate_args *a = args;
+    const size_t angles = row * (a->rotary_dim / 2);
+    for (size_t head = 0; head < a->n_heads; head++)
+        kernels->rotate_row(a->x + row * a->stride + head * a->head_stride, a->rotary_dim,
+                            a->cos + angles, a->sin + angles);
+}
+
+void rotate(compute *c, const rotate_args *a) {
+    for_rows(c, a->n_rows, rotate_one, a);
 }

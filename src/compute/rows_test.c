@@ -53,6 +53,11 @@ static void run_gelu(compute *c, const inputs *in, float *out, uint32_t row0, ui
     memcpy(out, in->x + (size_t)row0 * N, (size_t)n_rows * N * sizeof *out);
     gelu_erf(c, out, n_rows, N);
 }
+static void run_gelu_tanh(compute *c, const inputs *in, float *out, uint32_t row0,
+                          uint32_t n_rows) {
+    memcpy(out, in->x + (size_t)row0 * N, (size_t)n_rows * N * sizeof *out);
+    gelu_tanh(c, out, n_rows, N);
+}
 static void run_sigmoid_gate(compute *c, const inputs *in, float *out, uint32_t row0,
                              uint32_t n_rows) {
     memcpy(out, in->x + (size_t)row0 * HEADS_N, (size_t)n_rows * HEADS_N * sizeof *out);
@@ -74,12 +79,25 @@ static void run_norm_rotate(compute *c, const inputs *in, float *out, uint32_t r
                                   .sin = in->sin + (size_t)row0 * (ROTARY / 2),
                                   .eps = 1e-6f});
 }
+static void run_rotate(compute *c, const inputs *in, float *out, uint32_t row0, uint32_t n_rows) {
+    memcpy(out, in->x + (size_t)row0 * GATE_N, (size_t)n_rows * GATE_N * sizeof *out);
+    rotate(c, &(rotate_args){.x = out,
+                             .stride = GATE_N,
+                             .head_stride = 2 * HEAD_DIM,
+                             .n_rows = n_rows,
+                             .n_heads = N_HEADS,
+                             .head_dim = HEAD_DIM,
+                             .rotary_dim = ROTARY,
+                             .cos = in->cos + (size_t)row0 * (ROTARY / 2),
+                             .sin = in->sin + (size_t)row0 * (ROTARY / 2)});
+}
 
 static const struct {
     verb *run;
     size_t row_floats; /* of the result */
-} verbs[] = {{run_rms_norm, N}, {run_layer_norm, N},         {run_silu_mul, N},
-             {run_gelu, N},     {run_sigmoid_gate, HEADS_N}, {run_norm_rotate, GATE_N}};
+} verbs[] = {{run_rms_norm, N},  {run_layer_norm, N},         {run_silu_mul, N},
+             {run_gelu, N},      {run_sigmoid_gate, HEADS_N}, {run_norm_rotate, GATE_N},
+             {run_gelu_tanh, N}, {run_rotate, GATE_N}};
 
 #define EACH_VERB for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++)
 
@@ -194,6 +212,11 @@ static void the_gates_agree_with_loops_in_double(void **state) {
     run_gelu(c, &in, out, 0, N_ROWS);
     for (size_t i = 0; i < (size_t)N_ROWS * N; i++)
         assert_near(out[i], 0.5 * (double)in.x[i] * (1.0 + erf((double)in.x[i] / sqrt(2.0))));
+    run_gelu_tanh(c, &in, out, 0, N_ROWS);
+    for (size_t i = 0; i < (size_t)N_ROWS * N; i++) {
+        const double v = (double)in.x[i], u = sqrt(2.0 / acos(-1.0)) * (v + 0.044715 * v * v * v);
+        assert_near(out[i], 0.5 * v * (1.0 + tanh(u)));
+    }
     run_sigmoid_gate(c, &in, out, 0, N_ROWS);
     for (size_t r = 0; r < N_ROWS; r++)
         for (size_t h = 0; h < N_HEADS; h++)
@@ -233,6 +256,29 @@ static void the_rotation_turns_pairs_half_the_rotary_width_apart(void **state) {
     compute_close(c);
 }
 
+static void a_rotation_alone_turns_the_values_as_they_are(void **state) {
+    (void)state;
+    static inputs in;
+    fill_inputs(&in);
+    static float out[N_ROWS * GATE_N];
+    compute *c = open_table(NULL, 1);
+    run_rotate(c, &in, out, 0, N_ROWS);
+    for (size_t r = 0; r < N_ROWS; r++)
+        for (size_t h = 0; h < N_HEADS; h++) {
+            const float *x = in.x + r * GATE_N + h * 2 * HEAD_DIM;
+            const float *y = out + r * GATE_N + h * 2 * HEAD_DIM;
+            for (size_t i = 0; i < ROTARY / 2; i++) {
+                const double turn_c = (double)in.cos[r * (ROTARY / 2) + i];
+                const double turn_s = (double)in.sin[r * (ROTARY / 2) + i];
+                const double a = (double)x[i], b = (double)x[i + ROTARY / 2];
+                assert_near(y[i], a * turn_c - b * turn_s);
+                assert_near(y[i + ROTARY / 2], b * turn_c + a * turn_s);
+            }
+            for (size_t i = ROTARY; i < 2 * HEAD_DIM; i++) assert_true(y[i] == x[i]);
+        }
+    compute_close(c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_table_and_thread_count_gives_the_same_bits),
@@ -242,6 +288,7 @@ int main(void) {
         cmocka_unit_test(layer_norm_takes_the_mean_away_first),
         cmocka_unit_test(the_gates_agree_with_loops_in_double),
         cmocka_unit_test(the_rotation_turns_pairs_half_the_rotary_width_apart),
+        cmocka_unit_test(a_rotation_alone_turns_the_values_as_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
