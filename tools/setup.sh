@@ -64,6 +64,7 @@ int main(void) { return 0; }' -lcmocka
     need pkg-config in_path pkg-config
     need python3 in_path python3
     need python3-pip python3 -m pip --version
+    need minisign in_path minisign
     need ca-certificates test -s /etc/ssl/certs/ca-certificates.crt
 fi
 if [ "$stage" = parity ]; then

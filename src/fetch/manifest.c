@@ -32,8 +32,8 @@ static const uint64_t max_size = (uint64_t)1 << 43;
 
 bool manifest_is_path(str path, const char **why) {
     *why = NULL;
-    if (path.n == 0) *why = "empty";
-    if (path.n > MAX_PATH) *why = "longer than 1,024 bytes";
+    if (path.n == 0) *why = "it is empty";
+    if (path.n > MAX_PATH) *why = "it is longer than 1,024 bytes";
     size_t begin = 0;
     for (size_t i = 0; i <= path.n && *why == NULL; i++) {
         char c = '/'; /* ends the last part */

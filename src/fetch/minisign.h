@@ -38,4 +38,34 @@ clef_status minisign_verify(const minisign_key *key, str message, str signature,
                             minisign_policy policy, const char *label, str *comment,
                             clef_error *err);
 
+/* ---- making signatures ---- */
+
+typedef struct {
+    minisign_key public;
+    unsigned char seed[ED25519_SEED];
+} minisign_secret;
+
+/* Appends the password of a secret key to `out`, which is wiped after use. */
+typedef clef_status minisign_password(void *user, buf *out, clef_error *err);
+
+/* Reads the content of a secret key file; `ask` is called when it is locked by a password. Deriving
+ * the key from the password takes some seconds and, as minisign makes them, 1 GiB of memory. Wipe
+ * the secret after use. */
+clef_status minisign_secret_read(minisign_secret *out, str file, const char *label,
+                                 minisign_password *ask, void *user, clef_error *err);
+
+/* How costly trying a password is; minisign's own values. */
+#define MINISIGN_OPS ((uint64_t)1 << 25)
+#define MINISIGN_MEMORY ((uint64_t)1 << 30)
+
+/* Makes a new key and appends the contents of its two files; `password` NULL leaves the secret key
+ * unlocked. `secret` is the caller's to wipe. */
+clef_status minisign_generate(buf *public, buf *secret, const str *password, uint64_t ops,
+                              uint64_t memory, clef_error *err);
+
+/* Appends the content of a signature file for the file at `path`. `comment`, the trusted comment,
+ * has to be printable UTF-8 of at most 8192 bytes. */
+clef_status minisign_sign_file(buf *out, const minisign_secret *secret, const char *path,
+                               str comment, clef_error *err);
+
 #endif
