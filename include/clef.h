@@ -73,7 +73,7 @@ typedef struct {
     const char *split; /* "qwen2" or "qwen35" overrides tokenizer.json's pattern; NULL: as stated */
     int tokenizer_only;    /* nonzero: open tokenizer.json alone; only clef_encode works then */
     const char *tokenizer; /* tokenizer_only: this file instead of the model's; model may be NULL */
-    uint32_t queue;        /* requests that may wait, a batch counts as its requests; 0: 64 */
+    uint32_t queue;        /* calls that may wait, a batch counts as one; 0: 64 */
     uint64_t cache_bytes;  /* kept for states that come again; 0: nothing is kept */
     uint32_t
         batch_tokens; /* of the requests that run beside the one that waited longest; 0: 4096 */
@@ -235,7 +235,7 @@ CLEF_API clef_status clef_bench(const clef_options *options, const clef_bench_op
 
 /* What an engine does now, and counts since clef_open. */
 typedef struct {
-    uint32_t waiting, running; /* requests: before their first step, and after it */
+    uint32_t waiting, running; /* calls: before their first step, and after it */
     uint32_t queue;            /* that may wait */
     uint64_t answered, failed; /* requests with logits, and without for any reason but these: */
     uint64_t refused, cancelled, expired; /* CLEF_ERR_BUSY, _CANCELLED, _DEADLINE */

@@ -6,13 +6,12 @@
  * processor time. */
 #include "base/pool.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "base/thread.h"
 
 struct pool {
     unsigned n_threads;
@@ -65,21 +64,10 @@ static clef_status start_worker(pool *p, unsigned worker, clef_error *err) {
     worker_start *start = malloc(sizeof *start);
     if (start == NULL) return clef_fail_memory(err);
     *start = (worker_start){p, worker};
-    /* Signals belong to the program's own threads, except those that a thread's own fault raises:
-     * POSIX leaves open what happens when such a one is blocked. */
-    sigset_t all, before;
-    sigfillset(&all);
-    sigdelset(&all, SIGBUS);
-    sigdelset(&all, SIGSEGV);
-    sigdelset(&all, SIGFPE);
-    sigdelset(&all, SIGILL);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    const int why = pthread_create(&p->threads[worker - 1], NULL, worker_main, start);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (why != 0) {
+    const clef_status s = thread_start(&p->threads[worker - 1], worker_main, start, "worker", err);
+    if (s != CLEF_OK) {
         free(start);
-        return clef_fail(err, CLEF_ERR_MEMORY, "cannot start worker thread %u: %s", worker,
-                         strerror(why));
+        return s;
     }
     p->n_started++;
     return CLEF_OK;

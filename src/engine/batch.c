@@ -1,16 +1,13 @@
-/* batch.c - records packed into chunks.
+/* batch.c - records packed into steps.
  *
- * Rows of the records are laid back to back without padding: the first record's rows, then the
- * second's, and a chunk ends where `chunk` rows are full or MAX_SEGMENTS records have a part in it.
- * A record's state is made when its first row comes up and given back after its last, so no more
- * than MAX_SEGMENTS records hold one at a time however long the batch is. The delta rule's alone is
- * 50 MiB a record at the 9B's sizes. */
+ * Rows of a batch's records are laid back to back without padding: the first record's rows, then
+ * the second's, as far as a step has room. A record's state is made when its first row comes up and
+ * given back after its last, so no more than STEP_SEGMENTS records of a batch hold one at a time
+ * however long it is. The delta rule's alone is 50 MiB a record at the 9B's sizes. */
 #include "engine/batch.h"
 
+#include <assert.h>
 #include <stdlib.h>
-
-/* The shortest prompts have about 100 tokens: this many fill a chunk of the default length. */
-enum { MAX_SEGMENTS = 8 };
 
 /* A record between its first and its last row. */
 typedef struct {
@@ -18,6 +15,43 @@ typedef struct {
     head_run head;
     bool open;
 } live_record;
+
+struct batch {
+    batch_item *items; /* [n] */
+    live_record *records;
+    size_t n;
+    size_t at;                /* the record whose row is placed next */
+    uint32_t row;             /* of it */
+    size_t first;             /* the first record that is not finished */
+    size_t left, done, total; /* rows; those of a record that failed count as done */
+};
+
+clef_status batch_open(batch **out, batch_item *items, size_t n, clef_error *err) {
+    batch *b = calloc(1, sizeof *b);
+    live_record *records = calloc(n, sizeof *records);
+    if (b == NULL || records == NULL) {
+        free(records);
+        free(b);
+        return clef_fail_memory(err);
+    }
+    *b = (batch){.items = items, .records = records, .n = n};
+    for (size_t i = 0; i < n; i++) b->total += items[i].in.n_tokens;
+    b->left = b->total;
+    *out = b;
+    return CLEF_OK;
+}
+
+size_t batch_left(const batch *b) {
+    return b->left;
+}
+
+size_t batch_done(const batch *b) {
+    return b->done;
+}
+
+size_t batch_total(const batch *b) {
+    return b->total;
+}
 
 static clef_status open_record(live_record *r, const model *m, const batch_item *item,
                                clef_error *err) {
@@ -35,94 +69,86 @@ static void close_record(live_record *r) {
     r->open = false;
 }
 
-/* Where packing stands: the next row to place. */
-typedef struct {
-    size_t item;
-    uint32_t row;
-} cursor;
+void batch_close(batch *b) {
+    if (b == NULL) return;
+    for (size_t i = b->first; i < b->n; i++) close_record(&b->records[i]);
+    free(b->records);
+    free(b);
+}
 
-/* Fills one chunk from `at` on: opens records as they come up; one that cannot be opened keeps its
- * error and is skipped. Returns the number of segments; owner[i] is the item of segment i. */
-static uint32_t fill_chunk(const batch_run *run, batch_item *items, size_t n, live_record *records,
-                           cursor *at, segment *segments, size_t *owner) {
-    uint32_t room = run->chunk, n_segments = 0;
-    while (room > 0 && n_segments < MAX_SEGMENTS && at->item < n) {
-        batch_item *item = &items[at->item];
-        live_record *r = &records[at->item];
-        if (at->row == 0) item->status = open_record(r, run->m, item, &item->err);
+static void next_record(batch *b) {
+    b->at++;
+    b->row = 0;
+}
+
+void batch_fill(batch *b, const model *m, step *s, uint32_t rows, uint32_t segments) {
+    if (segments > STEP_SEGMENTS - s->n_segments) segments = STEP_SEGMENTS - s->n_segments;
+    while (rows > 0 && segments > 0 && b->at < b->n) {
+        batch_item *item = &b->items[b->at];
+        live_record *r = &b->records[b->at];
+        const uint32_t n_tokens = item->in.n_tokens;
+        if (!r->open) item->status = open_record(r, m, item, &item->err);
         if (item->status != CLEF_OK) {
-            *at = (cursor){at->item + 1, 0};
+            b->left -= n_tokens;
+            b->done += n_tokens;
+            next_record(b);
             continue;
         }
-        const uint32_t left = item->in.n_tokens - at->row;
-        const uint32_t rows = left < room ? left : room;
-        segments[n_segments] = (segment){&r->seq, item->in.ids + at->row, rows};
-        owner[n_segments++] = at->item;
-        room -= rows;
-        at->row += rows;
-        if (at->row == item->in.n_tokens) *at = (cursor){at->item + 1, 0};
-    }
-    return n_segments;
-}
-
-static clef_status report(const batch_run *run, size_t done, size_t total, clef_error *err) {
-    if (run->progress == NULL || run->progress(run->user, done, total) == 0) return CLEF_OK;
-    return clef_fail(err, CLEF_ERR_CANCELLED, "stopped after %zu of %zu tokens", done, total);
-}
-
-static clef_status run_chunks(const batch_run *run, workspace *ws, batch_item *items, size_t n,
-                              live_record *records, clef_error *err) {
-    const model *m = run->m;
-    segment segments[MAX_SEGMENTS];
-    size_t owner[MAX_SEGMENTS];
-    size_t total = 0, done = 0;
-    for (size_t i = 0; i < n; i++) total += items[i].in.n_tokens;
-    cursor at = {0};
-    TRY(report(run, done, total, err));
-    for (;;) {
-        const uint32_t n_segments = fill_chunk(run, items, n, records, &at, segments, owner);
-        if (n_segments == 0) return CLEF_OK;
-        backbone_chunk(m, ws, segments, n_segments, NULL, NULL);
-        float *hidden = ws->y;
-        for (uint32_t i = 0; i < n_segments; i++) {
-            head_feed(&records[owner[i]].head, m, ws, hidden, segments[i].n_rows);
-            hidden += (size_t)segments[i].n_rows * m->cfg->hidden;
-            done += segments[i].n_rows;
-        }
-        /* While everything is still held, so that who measures memory here sees the most of it. */
-        TRY(report(run, done, total, err));
-        for (uint32_t i = 0; i < n_segments; i++) {
-            batch_item *item = &items[owner[i]];
-            live_record *r = &records[owner[i]];
-            if (r->head.n_fed < item->in.n_tokens) continue;
-            sequence_close(&r->seq); /* the largest state goes before the head's buffers come */
-            item->status =
-                head_finish(&r->head, m, ws, item->logits, item->probabilities, &item->err);
-            close_record(r);
-        }
+        const uint32_t n = n_tokens - b->row < rows ? n_tokens - b->row : rows;
+        s->segments[s->n_segments] = (segment){&r->seq, item->in.ids + b->row, n};
+        s->from[s->n_segments] = b;
+        s->item[s->n_segments++] = b->at;
+        s->n_rows += n;
+        segments--;
+        rows -= n;
+        b->left -= n;
+        b->row += n;
+        if (b->row == n_tokens) next_record(b);
     }
 }
 
-clef_status batch_items(const batch_run *run, batch_item *items, size_t n, clef_error *err) {
-    size_t total = 0;
-    for (size_t i = 0; i < n; i++) total += items[i].in.n_tokens;
-    if (total == 0) return CLEF_OK;
-    batch_run sized = *run;
-    if (total < run->chunk) sized.chunk = (uint32_t)total;
-    workspace ws = {0};
-    TRY(workspace_open(&ws, run->m->cfg, sized.chunk, err));
-    live_record *records = calloc(n, sizeof *records);
-    clef_status s = records == NULL ? clef_fail_memory(err) : CLEF_OK;
-    if (s == CLEF_OK) s = run_chunks(&sized, &ws, items, n, records, err);
-    for (size_t i = 0; records != NULL && i < n; i++) close_record(&records[i]);
-    free(records);
-    workspace_close(&ws);
-    return s;
+void step_run(const step *s, const model *m, workspace *ws) {
+    assert(s->n_rows <= ws->max_rows);
+    backbone_chunk(m, ws, s->segments, s->n_segments, NULL, NULL);
+    float *hidden = ws->y;
+    for (uint32_t i = 0; i < s->n_segments; i++) {
+        const uint32_t n = s->segments[i].n_rows;
+        batch *b = s->from[i];
+        head_feed(&b->records[s->item[i]].head, m, ws, hidden, n);
+        b->done += n;
+        hidden += (size_t)n * m->cfg->hidden;
+    }
+}
+
+/* The first record that is open or not yet placed. */
+static size_t first_open(const batch *b) {
+    size_t i = b->first;
+    while (i < b->at && !b->records[i].open) i++;
+    return i;
+}
+
+bool batch_has_rows_fed(const batch *b) {
+    return first_open(b) < b->at;
+}
+
+void batch_finish(batch *b, const model *m, workspace *ws) {
+    for (b->first = first_open(b); b->first < b->at; b->first = first_open(b)) {
+        batch_item *item = &b->items[b->first];
+        live_record *r = &b->records[b->first];
+        assert(r->head.n_fed == item->in.n_tokens);
+        sequence_close(&r->seq); /* the largest state goes before the head's buffers come */
+        item->status = head_finish(&r->head, m, ws, item->logits, item->probabilities, &item->err);
+        close_record(r);
+    }
+}
+
+bool batch_complete(const batch *b) {
+    return b->at == b->n && !batch_has_rows_fed(b);
 }
 
 uint32_t batch_live(uint32_t chunk, uint32_t n_tokens, size_t n) {
-    /* A chunk that begins with a record's last row holds one more than fit into the rest. */
+    /* A step that begins with a record's last row holds one more than fit into the rest. */
     size_t live = ((size_t)chunk - 1 + n_tokens - 1) / n_tokens + 1;
-    if (live > MAX_SEGMENTS) live = MAX_SEGMENTS;
+    if (live > STEP_SEGMENTS) live = STEP_SEGMENTS;
     return (uint32_t)(live < n ? live : n);
 }

@@ -1,4 +1,4 @@
-/* batch.h - records packed into chunks of rows and run through backbone and head. */
+/* batch.h - records that came together, and the steps they share with others. */
 #ifndef ENGINE_BATCH_H
 #define ENGINE_BATCH_H
 
@@ -13,19 +13,43 @@ typedef struct {
     clef_error err; /* when status is not CLEF_OK */
 } batch_item;
 
-/* Runs all items, packed back to back in chunks of up to `chunk` rows. A record's bits do not
- * depend on the others. Each item's fault is its own; the call fails (and the items then hold
- * nothing) only when the progress callback stops it or there is no memory for the common buffers.
- */
-typedef struct {
-    const model *m;
-    uint32_t chunk;
-    clef_progress *progress; /* may be NULL */
-    void *user;
-} batch_run;
-clef_status batch_items(const batch_run *run, batch_item *items, size_t n, clef_error *err);
+/* Records on their way, one after the other and several in a step where they fit. */
+typedef struct batch batch;
 
-/* How many of `n` records of n_tokens each hold their state at once, at most. */
+/* `items` [n] must outlive it. Close with batch_close, which accepts NULL, at any stage. */
+clef_status batch_open(batch **out, batch_item *items, size_t n, clef_error *err);
+void batch_close(batch *b);
+
+/* Rows of all its records: placed in some step or not yet, and computed. */
+size_t batch_left(const batch *b), batch_done(const batch *b), batch_total(const batch *b);
+
+/* One run through the layers: rows of one or more batches, back to back without padding. */
+enum { STEP_SEGMENTS = 8 };
+typedef struct {
+    segment segments[STEP_SEGMENTS];
+    batch *from[STEP_SEGMENTS];
+    size_t item[STEP_SEGMENTS]; /* of from[i] */
+    uint32_t n_segments, n_rows;
+} step;
+
+/* Adds the batch's next rows to a step that has none of it yet: up to `rows` of them in up to
+ * `segments` segments, and no more than the step's array holds. A record is opened when its first
+ * row comes up; one that cannot be opened keeps its error, and the next takes its place. */
+void batch_fill(batch *b, const model *m, step *s, uint32_t rows, uint32_t segments);
+
+/* Computes the step; ws has room for its rows. What a record gives does not depend on the others in
+ * it, nor on where its rows were cut. */
+void step_run(const step *s, const model *m, workspace *ws);
+
+/* Whether records of it wait for batch_finish, which gives them logits and frees what they hold. */
+bool batch_has_rows_fed(const batch *b);
+void batch_finish(batch *b, const model *m, workspace *ws);
+
+/* Whether all its records are done. */
+bool batch_complete(const batch *b);
+
+/* How many of `n` records of n_tokens each hold their state at once, at most, in steps of `chunk`
+ * rows. */
 uint32_t batch_live(uint32_t chunk, uint32_t n_tokens, size_t n);
 
 #endif

@@ -98,10 +98,9 @@ static clef_status run_once(sample *out, clef_engine *e, record *r, uint32_t n_t
                               .n_options = N_OPTIONS},
                        .logits = r->logits,
                        .probabilities = r->probabilities};
-    const batch_run run = {.m = &e->m, .chunk = e->chunk, .progress = watch_progress, .user = w};
     compute_take_times(e->c);
     const double start = cpu_seconds();
-    TRY(batch_items(&run, &item, 1, err));
+    TRY(engine_run(e, &e->m, watch_progress, w, &item, 1, err));
     out->seconds = cpu_seconds() - start;
     out->parts = compute_take_times(e->c);
     if (item.status != CLEF_OK && err != NULL) *err = item.err;

@@ -1,7 +1,7 @@
 /* engine.c - opening a model and answering requests: the public calls that compute.
  *
- * A request is parsed and tokenised on the caller's thread; only the run itself takes the lock, so
- * several threads may prepare while one computes. */
+ * A request is parsed, tokenised and printed on the caller's thread; only what comes between is the
+ * queue's. */
 #include "engine/engine.h"
 
 #include <stdlib.h>
@@ -45,6 +45,11 @@ clef_status engine_open_weights(clef_engine *e, const clef_options *options, cle
     TRY(compute_open(&e->c, options->kernels, threads, err));
     e->m = (model){&e->cfg, &e->w, e->c, frequencies};
     e->chunk = options->chunk == 0 ? ENGINE_DEFAULT_CHUNK : options->chunk;
+    const queue_settings settings = {
+        .chunk = e->chunk,
+        .length = options->queue == 0 ? ENGINE_DEFAULT_QUEUE : options->queue,
+        .batch_tokens = options->batch_tokens == 0 ? ENGINE_DEFAULT_BATCH : options->batch_tokens};
+    TRY(queue_open(&e->q, &e->cfg, &settings, err));
     e->has_weights = true;
     return CLEF_OK;
 }
@@ -88,9 +93,6 @@ clef_status engine_check_options(const clef_options *o, bool needs_model, clef_e
 clef_status engine_new(clef_engine **out, const clef_options *options, clef_error *err) {
     clef_engine *e = calloc(1, sizeof *e);
     if (e == NULL) return clef_fail_memory(err);
-    pthread_mutex_init(&e->lock, NULL);
-    pthread_mutex_init(&e->count, NULL);
-    e->load.queue = options->queue == 0 ? ENGINE_DEFAULT_QUEUE : options->queue;
     clef_status s = CLEF_OK;
     if (options->model != NULL) s = hub_resolve(&e->dir, options->model, options->hub_cache, err);
     if (s != CLEF_OK) {
@@ -118,13 +120,12 @@ clef_status clef_open(clef_engine **out, const clef_options *options, clef_error
 
 void clef_close(clef_engine *e) {
     if (e == NULL) return;
+    queue_close(e->q);
     compute_close(e->c);
     tokenizer_free(e->tok);
     safetensors_close(e->backbone_file);
     safetensors_close(e->head_file);
     arena_free(&e->mem);
-    pthread_mutex_destroy(&e->count);
-    pthread_mutex_destroy(&e->lock);
     free(e->dir);
     free(e);
 }
@@ -217,84 +218,28 @@ static clef_status finish(clef_answer **out, const job *j, const clef_ask_option
 
 clef_status engine_run(clef_engine *e, const model *m, clef_progress *progress, void *user,
                        batch_item *items, size_t n, clef_error *err) {
-    const batch_run run = {.m = m, .chunk = e->chunk, .progress = progress, .user = user};
-    pthread_mutex_lock(&e->lock);
-    const clef_status s = batch_items(&run, items, n, err);
-    pthread_mutex_unlock(&e->lock);
-    return s;
-}
-
-/* Takes places in the queue for n requests. */
-static clef_status enter(clef_engine *e, size_t n, clef_error *err) {
-    pthread_mutex_lock(&e->count);
-    const bool room = n <= e->load.queue - e->load.waiting;
-    if (room)
-        e->load.waiting += (uint32_t)n;
-    else
-        e->load.refused += n;
-    const clef_load now = e->load;
-    pthread_mutex_unlock(&e->count);
-    if (room) return CLEF_OK;
-    return clef_fail(err, CLEF_ERR_BUSY, "%u requests wait, %zu more do not fit: the queue has %u",
-                     now.waiting, n, now.queue);
-}
-
-/* A run with the times and counts that its callers and clef_engine_stats want to know. */
-typedef struct {
-    clef_engine *e;
-    const clef_ask_options *o;
-    size_t n, tokens;
-    double asked, began; /* cpu_seconds */
-    bool late;
-} watched_run;
-
-static int watch(void *user, size_t done, size_t total) {
-    watched_run *r = user;
-    const double now = cpu_seconds();
-    if (done == 0) {
-        r->began = now;
-        pthread_mutex_lock(&r->e->count);
-        r->e->load.waiting -= (uint32_t)r->n;
-        r->e->load.running += (uint32_t)r->n;
-        pthread_mutex_unlock(&r->e->count);
-    } else {
-        pthread_mutex_lock(&r->e->count);
-        r->e->load.steps++;
-        r->e->load.computed_tokens += done - r->tokens;
-        pthread_mutex_unlock(&r->e->count);
-        r->tokens = done;
-    }
-    r->late = r->o->timeout_s > 0 && now - r->asked > r->o->timeout_s;
-    return r->late || (r->o->progress != NULL && r->o->progress(r->o->user, done, total) != 0);
+    queue_entry q = {.m = m, .items = items, .n = n, .progress = progress, .user = user};
+    return queue_run(e->q, &q, err);
 }
 
 /* Runs items [n], which belong to jobs[from[i]]. */
 static clef_status run_items(clef_engine *e, const clef_ask_options *o, job *jobs,
                              batch_item *items, const size_t *from, size_t n, clef_error *err) {
-    TRY(enter(e, n, err));
-    watched_run run = {.e = e, .o = o, .n = n, .asked = cpu_seconds()};
-    clef_status s = engine_run(e, &e->m, watch, &run, items, n, err);
-    const double now = cpu_seconds();
-    if (s == CLEF_ERR_CANCELLED && run.late)
-        s = clef_fail(err, CLEF_ERR_DEADLINE, "no answer within %g seconds", o->timeout_s);
-    pthread_mutex_lock(&e->count);
-    if (run.began == 0)
-        e->load.waiting -= (uint32_t)n;
-    else
-        e->load.running -= (uint32_t)n;
+    queue_entry q = {.m = &e->m,
+                     .items = items,
+                     .n = n,
+                     .need_bytes = o->any_memory ? 0 : plan_need(e, items, n),
+                     .timeout_s = o->timeout_s,
+                     .progress = o->progress,
+                     .user = o->user};
+    TRY(queue_run(e->q, &q, err));
     for (size_t i = 0; i < n; i++) {
-        const clef_status own = s != CLEF_OK ? s : items[i].status;
-        e->load.answered += own == CLEF_OK;
-        e->load.cancelled += own == CLEF_ERR_CANCELLED;
-        e->load.expired += own == CLEF_ERR_DEADLINE;
-        e->load.failed += own != CLEF_OK && own != CLEF_ERR_CANCELLED && own != CLEF_ERR_DEADLINE;
+        job *j = &jobs[from[i]];
+        j->item = items[i];
+        j->stats.queue_s = q.queue_s;
+        j->stats.prefill_s = q.prefill_s;
     }
-    pthread_mutex_unlock(&e->count);
-    for (size_t i = 0; i < n; i++) {
-        jobs[from[i]].stats.queue_s = run.began - run.asked;
-        jobs[from[i]].stats.prefill_s = now - run.began;
-    }
-    return s;
+    return CLEF_OK;
 }
 
 /* Runs the jobs whose status is CLEF_OK together. */
@@ -309,9 +254,7 @@ static clef_status run_jobs(clef_engine *e, const clef_ask_options *o, job *jobs
         from[n_items] = i;
         items[n_items++] = jobs[i].item;
     }
-    if (s == CLEF_OK && n_items > 0 && !o->any_memory) s = plan_check(e, items, n_items, err);
-    if (s == CLEF_OK && n_items > 0) s = run_items(e, o, jobs, items, from, n_items, err);
-    for (size_t i = 0; s == CLEF_OK && i < n_items; i++) jobs[from[i]].item = items[i];
+    if (n_items > 0) s = run_items(e, o, jobs, items, from, n_items, err);
     free(from);
     free(items);
     return s;
@@ -434,9 +377,8 @@ void clef_answer_stats(const clef_answer *a, clef_ask_stats *out) {
 }
 
 void clef_engine_stats(clef_engine *e, clef_load *out) {
-    pthread_mutex_lock(&e->count);
-    *out = e->load;
-    pthread_mutex_unlock(&e->count);
+    *out = (clef_load){0};
+    if (e->q != NULL) queue_stats(e->q, out);
 }
 
 void clef_answer_free(clef_answer *a) {

@@ -1,18 +1,18 @@
-/* engine.h - an opened model: everything a request needs, read-only but for the lock. */
+/* engine.h - an opened model: everything a request needs, read-only but for the queue. */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
 
-#include <pthread.h>
-
 #include "checkpoint/safetensors.h"
 #include "engine/job.h"
+#include "engine/queue.h"
 #include "text/tokenizer.h"
 
 enum {
     ENGINE_DEFAULT_CHUNK = 512,
     ENGINE_MAX_CHUNK = 4096,
     ENGINE_DEFAULT_LENGTH = 16384,
-    ENGINE_DEFAULT_QUEUE = 64
+    ENGINE_DEFAULT_QUEUE = 64,
+    ENGINE_DEFAULT_BATCH = 4096
 };
 
 struct clef_engine {
@@ -25,10 +25,8 @@ struct clef_engine {
     compute *c;
     model m;
     uint32_t chunk;
-    arena mem;             /* small vectors of the weights, frequencies */
-    pthread_mutex_t lock;  /* one run at a time: guards c */
-    pthread_mutex_t count; /* guards load */
-    clef_load load;
+    arena mem; /* small vectors of the weights, frequencies */
+    queue *q;  /* the only one to compute with c */
 };
 
 /* Refuses options that no model could be opened with; `needs_model`: a tokenizer alone will not do.
@@ -42,8 +40,8 @@ clef_status engine_new(clef_engine **out, const clef_options *options, clef_erro
 /* Everything but the tokenizer. */
 clef_status engine_open_weights(clef_engine *e, const clef_options *options, clef_error *err);
 
-/* Runs the items (batch_items) when no other run is under way. `m` is the engine's model, or a copy
- * of it with other weights. */
+/* Runs the items (queue_run), whatever memory there is. `m` is the engine's model, or a copy of it
+ * with other weights. */
 clef_status engine_run(clef_engine *e, const model *m, clef_progress *progress, void *user,
                        batch_item *items, size_t n, clef_error *err);
 

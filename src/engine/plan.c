@@ -15,6 +15,9 @@
 /* A request on its way: its text, its tree, its ids. Per token it is about what English takes. */
 enum { REQUEST_TOKEN_BYTES = 40, REQUEST_BYTES = 64 * 1024 };
 
+/* What the computing thread's stack and heap have beyond what is asked of them, once it ran. */
+enum { THREAD_BYTES = 128 * 1024 };
+
 static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
 }
@@ -53,14 +56,20 @@ size_t plan_scratch(const config *cfg, unsigned threads, uint32_t rows) {
     return compute_scratch_bytes(threads, rows, n_out, cfg->intermediate, head);
 }
 
-clef_status plan_check(const clef_engine *e, const batch_item *items, size_t n, clef_error *err) {
-    if (n == 0) return CLEF_OK; /* every request of the batch was wrong */
+static const head_input *longest_of(const batch_item *items, size_t n) {
     const head_input *longest = &items[0].in;
     for (size_t i = 1; i < n; i++)
         if (items[i].in.n_tokens > longest->n_tokens) longest = &items[i].in;
-    const plan_sizes p = plan_run(&e->cfg, e->chunk, longest, n);
-    const size_t scratch = plan_scratch(&e->cfg, compute_threads(e->c), e->chunk);
-    const size_t need = times_plus(p.run, 1, scratch);
+    return longest;
+}
+
+size_t plan_need(const clef_engine *e, const batch_item *items, size_t n) {
+    const plan_sizes p = plan_run(&e->cfg, e->chunk, longest_of(items, n), n);
+    return times_plus(p.run, 1, plan_scratch(&e->cfg, compute_threads(e->c), e->chunk));
+}
+
+clef_status plan_check(size_t need, const batch_item *items, size_t n, uint32_t chunk,
+                       clef_error *err) {
     if (need == SIZE_MAX) return clef_fail_memory(err); /* too much to count, or to count with */
     const memory_room room = memory_available();
     if (need <= room.bytes) return CLEF_OK;
@@ -68,8 +77,8 @@ clef_status plan_check(const clef_engine *e, const batch_item *items, size_t n, 
     return clef_fail(err, CLEF_ERR_LIMIT,
                      "a record of %u tokens needs %.1f MiB, %s leaves %.1f MiB; a smaller chunk "
                      "than %u needs less",
-                     longest->n_tokens, (double)need / mib, room.name, (double)room.bytes / mib,
-                     e->chunk);
+                     longest_of(items, n)->n_tokens, (double)need / mib, room.name,
+                     (double)room.bytes / mib, chunk);
 }
 
 static clef_status plan(clef_plan_result *out, clef_engine *e, const clef_options *options,
@@ -93,7 +102,7 @@ static clef_status plan(clef_plan_result *out, clef_engine *e, const clef_option
     out->sequence_bytes = p.sequence;
     out->head_bytes = p.head;
     out->finish_bytes = p.finish;
-    out->scratch_bytes = plan_scratch(&e->cfg, out->threads, rows);
+    out->scratch_bytes = times_plus(plan_scratch(&e->cfg, out->threads, rows), 1, THREAD_BYTES);
     out->request_bytes =
         times_plus(times_plus(out->tokens, REQUEST_TOKEN_BYTES, REQUEST_BYTES), out->batch, 0);
     out->prefix_bytes =

@@ -16,8 +16,12 @@ plan_sizes plan_run(const config *cfg, uint32_t chunk, const head_input *in, siz
 /* What the worker threads touch of their scratch in chunks of up to `rows`, in bytes. */
 size_t plan_scratch(const config *cfg, unsigned threads, uint32_t rows);
 
-/* CLEF_ERR_LIMIT with both figures when the run of these items, as long as the longest of them,
- * needs more than this process may still take. n is at least 1. */
-clef_status plan_check(const clef_engine *e, const batch_item *items, size_t n, clef_error *err);
+/* What the run of these items, as long as the longest of them, needs beside what is open; SIZE_MAX
+ * when no machine has that much. n is at least 1. */
+size_t plan_need(const clef_engine *e, const batch_item *items, size_t n);
+
+/* CLEF_ERR_LIMIT with both figures when that is more than this process may still take. */
+clef_status plan_check(size_t need, const batch_item *items, size_t n, uint32_t chunk,
+                       clef_error *err);
 
 #endif
