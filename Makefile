@@ -34,7 +34,7 @@ CPPFLAGS += -Iinclude -Isrc -I. -D_XOPEN_SOURCE=700
 CFLAGS_ALL = -std=c11 $(OPT) $(WARN) -ffp-contract=off -fvisibility=hidden -fPIC -pthread $(CFLAGS)
 LDFLAGS_ALL = -pthread $(LDFLAGS)
 # Libraries of libclef; the command line needs two more, for fetching and serving.
-MEDIA_LIBS = -lpng -ljpeg -lwebp
+MEDIA_LIBS = -lpng -ljpeg -lwebp -lwebpdemux
 LDLIBS_ALL = -lm -lcrypto $(MEDIA_LIBS) $(LDLIBS)
 CLI_LIBS = -lcurl -lmicrohttpd
 

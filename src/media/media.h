@@ -11,6 +11,10 @@
 #include "base/status.h"
 #include "base/str.h"
 
+/* Pillow refuses larger pictures as bombs; nothing here is resized to more either, all frames of a
+ * video counted. */
+#define MEDIA_MOST_PIXELS 178956970u
+
 /* ---- what a request names ------------------------------------------------------------------- */
 
 typedef enum {
@@ -77,17 +81,23 @@ clef_status media_rules_load(media_rules *out, const char *dir, arena *mem, clef
 typedef enum { MEDIA_GRID_NATIVE = 0, MEDIA_GRID_256, MEDIA_GRID_448 } media_grid_choice;
 typedef enum { MEDIA_ROUND_CEIL = 0, MEDIA_ROUND_EVEN } media_video_rounding; /* 5.10.2; later */
 
+typedef enum {
+    MEDIA_BACKEND_TORCHVISION = 0, /* ATen's resizing, normalised in one step: the default there */
+    MEDIA_BACKEND_PIL              /* Pillow's, normalised in two; pictures only */
+} media_backend;
+
 /* All zero but `rules` is the default. */
 typedef struct {
     const media_rules *rules;
     const media_kwargs *kwargs; /* NULL: none */
     media_grid_choice grid;     /* pictures only */
+    media_backend backend;      /* which of the reference's two to equal */
     uint64_t max_pixels;        /* lowers the bound that pictures are resized to; 0: the model's */
     bool exif_rotate;           /* turn as the file says; the reference does not */
     bool allow_paths;           /* MEDIA_PATH and file: URLs */
     media_video_rounding rounding;
     uint64_t max_bytes;         /* of one encoded picture; 0: 64 MiB */
-    uint64_t max_source_pixels; /* of one decoded picture; 0: 178,956,970, Pillow's limit */
+    uint64_t max_source_pixels; /* of one decoded picture; 0: MEDIA_MOST_PIXELS */
 } media_options;
 
 /* ---- the result ----------------------------------------------------------------------------- */
@@ -98,13 +108,15 @@ typedef struct {
 
 typedef struct {
     bool video;
+    media_backend backend; /* how patch_rows normalises */
     media_grid grid;
     uint32_t n_frames;       /* picture: 1, repeated in time by patch_rows; video: t * temporal, the
                               * last frame repeated where the count is odd */
     const uint8_t *rgb;      /* [n_frames, h * patch, w * patch, 3]: the reference's uint8 pixels */
     const double *seconds;   /* video: [t] time of each group; picture: NULL */
     uint32_t n_rows;         /* tokens: t * h * w / merge^2 */
-    char digest[DIGEST_HEX]; /* SHA-256 over grid and rgb: equal ones give equal tower rows */
+    char digest[DIGEST_HEX]; /* SHA-256 over backend, grid and rgb: equal ones give equal tower rows
+                              */
 } media_item;
 
 /* Bytes to pixels: reads, decodes, converts to RGB, samples frames, resizes. Everything *out points

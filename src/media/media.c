@@ -1,0 +1,232 @@
+/* media.c - one picture or video of a request, from its bytes to the pixels that the tower reads.
+ *
+ * A picture is decoded, brought to a fixed grid where one is asked for (Pillow's resizing, as the
+ * caller of the reference would do it), then to the sides that the reference chooses. A video is a
+ * list of pictures here: frames are chosen first, and only those are decoded, one at a time. Frames
+ * become RGB as pictures do; the reference leaves that to its caller and wants three channels. */
+#include "media/media.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "media/image.h"
+#include "media/resize.h"
+#include "media/sample.h"
+#include "media/source.h"
+
+enum { CHANNELS = 3, SIDE_256 = 256, SIDE_448 = 448 };
+static const uint64_t DEFAULT_MAX_BYTES = 64u << 20;
+static const media_kwargs NO_KWARGS = {0};
+
+/* "images[2]", "videos[0]", "videos[0][7]". */
+typedef struct {
+    char text[48];
+} place;
+
+static place place_of(const media_ref *ref) {
+    place p;
+    snprintf(p.text, sizeof p.text, "%s[%u]", ref->video ? "videos" : "images", ref->index);
+    return p;
+}
+
+static place place_of_frame(const media_ref *ref, uint32_t frame) {
+    place p;
+    snprintf(p.text, sizeof p.text, "videos[%u][%u]", ref->index, frame);
+    return p;
+}
+
+static clef_status decode(image *out, const media_ref *ref, const media_options *o,
+                          const char *where, clef_error *err) {
+    const uint64_t max_bytes = o->max_bytes > 0 ? o->max_bytes : DEFAULT_MAX_BYTES;
+    const image_options options = {
+        .max_pixels = o->max_source_pixels > 0 ? o->max_source_pixels : MEDIA_MOST_PIXELS,
+        .exif_rotate = o->exif_rotate,
+        .where = where,
+    };
+    str bytes = {0};
+    buf storage = {0};
+    clef_status s =
+        source_bytes(&bytes, &storage, ref, max_bytes > SIZE_MAX ? SIZE_MAX : (size_t)max_bytes,
+                     o->allow_paths, where, err);
+    if (s == CLEF_OK) s = image_decode(out, bytes, &options, err);
+    buf_free(&storage);
+    return s;
+}
+
+/* ---- sides ----------------------------------------------------------------------------------- */
+
+static clef_status check_whole_blocks(uint32_t h, uint32_t w, uint32_t factor, const char *where,
+                                      clef_error *err) {
+    if (h % factor == 0 && w % factor == 0) return CLEF_OK;
+    return clef_fail(err, CLEF_ERR_INPUT,
+                     "%s: %u x %u pixels with do_resize false, wanted multiples of %u", where, w, h,
+                     factor);
+}
+
+static clef_status picture_sides(uint32_t *out_h, uint32_t *out_w, const image *i,
+                                 const media_options *o, const media_kwargs *kwargs,
+                                 const char *where, clef_error *err) {
+    const media_rules *r = o->rules;
+    const uint32_t factor = r->patch * r->merge;
+    if (kwargs->image.keep_size) {
+        *out_h = i->h;
+        *out_w = i->w;
+        return check_whole_blocks(i->h, i->w, factor, where, err);
+    }
+    const bool own = kwargs->image.max_pixels > 0;
+    const uint64_t least = own ? kwargs->image.min_pixels : r->image_min_pixels;
+    uint64_t most = own ? kwargs->image.max_pixels : r->image_max_pixels;
+    if (o->max_pixels > 0 && o->max_pixels < most) most = o->max_pixels;
+    return resize_image_sides(out_h, out_w, i->h, i->w, factor, least, most, where, err);
+}
+
+static clef_status frame_sides(uint32_t *out_h, uint32_t *out_w, uint32_t n, const image *i,
+                               const media_options *o, const media_kwargs *kwargs,
+                               const char *where, clef_error *err) {
+    const media_rules *r = o->rules;
+    const uint32_t factor = r->patch * r->merge;
+    if (kwargs->video.keep_size) {
+        *out_h = i->h;
+        *out_w = i->w;
+        return check_whole_blocks(i->h, i->w, factor, where, err);
+    }
+    const bool own = kwargs->video.max_pixels > 0;
+    return resize_video_sides(out_h, out_w, n, i->h, i->w, factor, r->temporal,
+                              own ? kwargs->video.min_pixels : r->video_min_pixels,
+                              own ? kwargs->video.max_pixels : r->video_max_pixels, o->rounding,
+                              where, err);
+}
+
+/* ---- the item -------------------------------------------------------------------------------- */
+
+/* Room for the pixels of an item whose grid and frames are set. */
+static uint8_t *take_pixels(const media_item *item, const media_rules *r, arena *mem) {
+    size_t frame, all;
+    const size_t h = (size_t)item->grid.h * r->patch, w = (size_t)item->grid.w * r->patch;
+    if (!size_mul(&frame, h, w * CHANNELS) || !size_mul(&all, frame, item->n_frames)) return NULL;
+    return arena_alloc(mem, all, 1);
+}
+
+static clef_status finish(media_item *item, const media_rules *r, clef_error *err) {
+    const media_grid *g = &item->grid;
+    item->n_rows = g->t * (g->h / r->merge) * (g->w / r->merge);
+    const size_t bytes = (size_t)item->n_frames * g->h * r->patch * g->w * r->patch * CHANNELS;
+    digest *d = NULL;
+    TRY(digest_open(&d, err));
+    const uint32_t head[] = {item->backend, item->video, g->t, g->h, g->w};
+    digest_add(d, head, sizeof head);
+    digest_add(d, item->rgb, bytes);
+    const clef_status s = digest_finish(d, item->digest, err);
+    digest_close(d);
+    return s;
+}
+
+static clef_status to_fixed_grid(image *i, uint32_t side, clef_error *err) {
+    image square = {.w = side, .h = side, .rgb = malloc((size_t)side * side * CHANNELS)};
+    if (square.rgb == NULL) return clef_fail_memory(err);
+    const clef_status s =
+        resize_rgb(square.rgb, side, side, i->rgb, i->h, i->w, RESIZE_PILLOW, err);
+    if (s != CLEF_OK) {
+        image_free(&square);
+        return s;
+    }
+    image_free(i);
+    *i = square;
+    return CLEF_OK;
+}
+
+static clef_status resize_picture(media_item *item, image *i, const media_options *o,
+                                  const char *where, arena *mem, clef_error *err) {
+    const media_kwargs *kwargs = o->kwargs == NULL ? &NO_KWARGS : o->kwargs;
+    const media_rules *r = o->rules;
+    if (o->grid != MEDIA_GRID_NATIVE)
+        TRY(to_fixed_grid(i, o->grid == MEDIA_GRID_256 ? SIDE_256 : SIDE_448, err));
+    uint32_t h = 0, w = 0;
+    TRY(picture_sides(&h, &w, i, o, kwargs, where, err));
+    item->grid = (media_grid){1, h / r->patch, w / r->patch};
+    item->n_frames = 1;
+    uint8_t *rgb = take_pixels(item, r, mem);
+    if (rgb == NULL) return clef_fail_memory(err);
+    item->rgb = rgb;
+    const resize_mode mode = o->backend == MEDIA_BACKEND_PIL ? RESIZE_PILLOW : RESIZE_ATEN;
+    return resize_rgb(rgb, h, w, i->rgb, i->h, i->w, mode, err);
+}
+
+static clef_status load_picture(media_item *item, const media_ref *ref, const media_options *o,
+                                arena *mem, clef_error *err) {
+    const place where = place_of(ref);
+    image i = {0};
+    TRY(decode(&i, ref, o, where.text, err));
+    const clef_status s = resize_picture(item, &i, o, where.text, mem, err);
+    image_free(&i);
+    return s;
+}
+
+/* ---- video ----------------------------------------------------------------------------------- */
+
+/* Decodes sampled frame k and puts it in its place; the first one settles the sides. */
+static clef_status load_frame(media_item *item, uint8_t **rgb, image *sides, const media_ref *ref,
+                              const sample *chosen, uint32_t k, const media_options *o, arena *mem,
+                              clef_error *err) {
+    const media_kwargs *kwargs = o->kwargs == NULL ? &NO_KWARGS : o->kwargs;
+    const media_rules *r = o->rules;
+    const uint32_t number = chosen->frames[k];
+    const place where = place_of_frame(ref, number);
+    image i = {0};
+    TRY(decode(&i, &ref->frames[number], o, where.text, err));
+    clef_status s = CLEF_OK;
+    if (*rgb == NULL) {
+        *sides = (image){.w = i.w, .h = i.h};
+        uint32_t h = 0, w = 0;
+        s = frame_sides(&h, &w, chosen->n, &i, o, kwargs, place_of(ref).text, err);
+        item->grid = (media_grid){chosen->n_groups, h / r->patch, w / r->patch};
+        if (s == CLEF_OK && (*rgb = take_pixels(item, r, mem)) == NULL) s = clef_fail_memory(err);
+    } else if (i.w != sides->w || i.h != sides->h) {
+        s = clef_fail(err, CLEF_ERR_INPUT, "%s: a frame of %u x %u pixels in a video of %u x %u",
+                      where.text, i.w, i.h, sides->w, sides->h);
+    }
+    if (s == CLEF_OK) {
+        const uint32_t h = item->grid.h * r->patch, w = item->grid.w * r->patch;
+        s = resize_rgb(*rgb + (size_t)k * h * w * CHANNELS, h, w, i.rgb, i.h, i.w, RESIZE_ATEN,
+                       err);
+    }
+    image_free(&i);
+    return s;
+}
+
+static clef_status load_frames(media_item *item, const media_ref *ref, const media_options *o,
+                               arena *mem, clef_error *err) {
+    sample chosen = {0};
+    TRY(sample_frames(&chosen, ref->n_frames, ref->index, o->rules, o->kwargs, place_of(ref).text,
+                      mem, err));
+    item->seconds = chosen.seconds;
+    item->n_frames = chosen.n_groups * o->rules->temporal;
+    uint8_t *rgb = NULL;
+    image sides = {0};
+    for (uint32_t k = 0; k < chosen.n; k++)
+        TRY(load_frame(item, &rgb, &sides, ref, &chosen, k, o, mem, err));
+    item->rgb = rgb;
+    const size_t frame_bytes =
+        (size_t)item->grid.h * item->grid.w * o->rules->patch * o->rules->patch * CHANNELS;
+    for (uint32_t k = chosen.n; k < item->n_frames; k++)
+        memcpy(rgb + k * frame_bytes, rgb + (k - 1) * frame_bytes, frame_bytes);
+    return CLEF_OK;
+}
+
+clef_status media_load(media_item *out, const media_ref *ref, const media_options *options,
+                       arena *mem, clef_error *err) {
+    media_item item = {.video = ref->video};
+    if (ref->form == MEDIA_FRAMES) {
+        TRY(load_frames(&item, ref, options, mem, err));
+    } else if (ref->video) {
+        return clef_fail(err, CLEF_ERR_UNSUPPORTED,
+                         "%s: a video file: built without video, wanted a list of frames",
+                         place_of(ref).text);
+    } else {
+        item.backend = options->backend;
+        TRY(load_picture(&item, ref, options, mem, err));
+    }
+    TRY(finish(&item, options->rules, err));
+    *out = item;
+    return CLEF_OK;
+}
