@@ -49,7 +49,8 @@ need libjpeg62-turbo-dev compiles "${cc%% *}" '#include <stdio.h>
 #include <jpeglib.h>
 int main(void) { struct jpeg_error_mgr m; return jpeg_std_error(&m) == NULL; }' -ljpeg
 need libwebp-dev compiles "${cc%% *}" '#include <webp/decode.h>
-int main(void) { return WebPGetDecoderVersion() == 0; }' -lwebp
+#include <webp/demux.h>
+int main(void) { return WebPGetDecoderVersion() + WebPGetDemuxVersion() == 0; }' -lwebp -lwebpdemux
 need libcurl4-openssl-dev compiles "${cc%% *}" '#include <curl/curl.h>
 int main(void) { return curl_version() == NULL; }' -lcurl
 need libmicrohttpd-dev compiles "${cc%% *}" '#include <microhttpd.h>
