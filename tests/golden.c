@@ -132,7 +132,8 @@ void golden_run(head_run *h, const model *m, const head_input *in, uint32_t chun
     assert_int_equal(head_open(h, m, in, &err), CLEF_OK);
     for (uint32_t row = 0; row < in->n_tokens; row += chunk) {
         const uint32_t n = in->n_tokens - row < chunk ? in->n_tokens - row : chunk;
-        backbone_chunk(m, &ws, &(segment){&seq, in->ids + row, n}, 1, watch, context);
+        backbone_chunk(m, &ws, &(segment){.seq = &seq, .ids = in->ids + row, .n_rows = n}, 1, watch,
+                       context);
         head_feed(h, m, &ws, ws.y, n);
     }
     if (head_finish(h, m, &ws, logits, probabilities, &err) != CLEF_OK) fail_msg("%s", err.text);

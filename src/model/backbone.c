@@ -1,6 +1,6 @@
 /* backbone.c - the decoder layers.
  *
- *     x = embedding row
+ *     x = embedding row, or a picture's row laid over it
  *     each layer:  x += mixer(norm(x));  x += down(SiLU(gate(norm(x))) * up(norm(x)))
  *     hidden = final norm(x)
  *
@@ -15,8 +15,6 @@
 #include <assert.h>
 #include <math.h>
 #include <string.h>
-
-#include "model/position.h"
 
 /* Takes the state from out->mem; false when there is not enough. */
 static bool reserve(sequence *out, const config *cfg, uint32_t n_tokens) {
@@ -95,8 +93,11 @@ static void attention(const model *m, workspace *ws, const panel *y, uint32_t la
     uint32_t row = 0;
     for (uint32_t i = 0; i < n_segments; i++) {
         const segment *s = &segments[i];
-        position_angles(ws->cos + (size_t)row * half, ws->sin + (size_t)row * half, m->frequencies,
-                        half, s->seq->n_done, s->n_rows);
+        float *cos = ws->cos + (size_t)row * half, *sin = ws->sin + (size_t)row * half;
+        if (s->positions == NULL)
+            position_angles(cos, sin, m->frequencies, half, s->seq->n_done, s->n_rows);
+        else
+            position_plane_angles(cos, sin, m->frequencies, cfg, s->positions, s->n_rows);
         row += s->n_rows;
     }
     rotate_args rotate = {.x = q,
@@ -221,8 +222,14 @@ void backbone_chunk(const model *m, workspace *ws, const segment *segments, uint
     for (uint32_t i = 0; i < n_segments; i++)
         assert(segments[i].n_rows <= segments[i].seq->capacity - segments[i].seq->n_done);
     for (uint32_t i = 0; i < n_segments; i++)
-        for (uint32_t r = 0; r < segments[i].n_rows; r++, n++)
-            matrix_row(m->c, ws->x + (size_t)n * cfg->hidden, embed, segments[i].ids[r]);
+        for (uint32_t r = 0; r < segments[i].n_rows; r++, n++) {
+            float *x = ws->x + (size_t)n * cfg->hidden;
+            const float *laid = segments[i].laid == NULL ? NULL : segments[i].laid[r];
+            if (laid != NULL)
+                memcpy(x, laid, cfg->hidden * sizeof *x);
+            else
+                matrix_row(m->c, x, embed, segments[i].ids[r]);
+        }
     if (watch != NULL) watch(context, 0, ws->x);
     for (uint32_t layer = 0; layer < cfg->n_layers; layer++) {
         const panel y = normed(m, ws, n, m->w->layers[layer].input_norm);

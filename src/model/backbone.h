@@ -3,6 +3,7 @@
 #define MODEL_BACKBONE_H
 
 #include "model/model.h"
+#include "model/position.h"
 
 /* What the layers carry from one chunk of a record to the next. A record may be cut anywhere:
  * the bits do not depend on where. */
@@ -27,6 +28,9 @@ typedef struct {
     sequence *seq;
     const int32_t *ids; /* [n_rows], the record's ids from seq->n_done on */
     uint32_t n_rows;
+    const position *positions; /* [n_rows]; NULL: text, whose positions are the rows' numbers */
+    const float *const *laid;  /* [n_rows]: a row [hidden] that stands there instead of the id's
+                                * embedding, or NULL; NULL where there are none */
 } segment;
 
 /* Called after the embedding (layer 0) and after each layer i (as i + 1) with the residual stream
