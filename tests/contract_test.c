@@ -74,12 +74,13 @@ static str body_of(const json *run, const char *from, const char *to, arena *mem
 static void encode(prompt *p, request *rq, const json *run, str body, const tokenizer *t,
                    arena *mem) {
     clef_error err = {0};
-    const uint32_t image_tokens[] = {(uint32_t)recorded_count(run, "n_image_tokens")};
+    const prompt_media picture = {.n_groups = 1,
+                                  .n_rows = (uint32_t)recorded_count(run, "n_image_tokens")};
     const prompt_limits limits = {
         .max_length = 16384,
         .control = CLEF_CONTROL_PLAIN,
-        .image_tokens = image_tokens,
-        .n_images = image_tokens[0] > 0,
+        .media = &picture,
+        .n_media = picture.n_rows > 0,
     };
     clef_status s = request_parse(rq, body, mem, &err);
     if (s == CLEF_OK) s = prompt_build(p, rq, t, &limits, mem, &err);

@@ -73,8 +73,8 @@ static clef_status encode_run(gate_run *r, const clef_engine *e, clef_error *err
         .max_length = positions < ENGINE_DEFAULT_LENGTH ? positions : ENGINE_DEFAULT_LENGTH,
         .truncate = CLEF_TRUNCATE_STATE,
         .control = CLEF_CONTROL_REFERENCE,
-        .image_tokens = &want->image_tokens,
-        .n_images = want->image_tokens > 0,
+        .media = &(prompt_media){.n_groups = 1, .n_rows = want->image_tokens},
+        .n_media = want->image_tokens > 0,
     };
     if (want->pictured)
         clef_fail(&r->why, CLEF_ERR_UNSUPPORTED, "its pictures are not in the file");

@@ -16,6 +16,9 @@
  * joined in the request's arena at the end. */
 #include "request/prompt.h"
 
+#include <assert.h>
+#include <math.h>
+
 #include "text/pyjson.h"
 
 /* The fixed pieces, verbatim: the table of MODEL.md section 1. */
@@ -23,7 +26,10 @@
     "<|im_start|>system\nRead the complete state and schema. Decide every field jointly. Each " \
     "answer must be exactly one of that field's allowed options.<|im_end|>\n<|im_start|>user\n" \
     "STATE:\n"
-#define IMAGE "<|vision_start|><|image_pad|><|vision_end|>"
+#define VISION_START "<|vision_start|>"
+#define VISION_END "<|vision_end|>"
+#define IMAGE_PAD "<|image_pad|>"
+#define VIDEO_PAD "<|video_pad|>"
 #define MEDIA_END "\n"
 #define SCHEMA_HEADER "\n\nSCHEMA FIELDS:\n"
 #define FIELD_HEAD_BEFORE_ID "\nFIELD %u\nID: "
@@ -36,9 +42,9 @@
 
 /* The control tokens that the pieces spell. */
 static const char *const TEXT_TOKENS[] = {"<|im_start|>", "<|im_end|>", "<think>", "</think>"};
-static const char *const IMAGE_TOKENS[] = {"<|vision_start|>", "<|image_pad|>", "<|vision_end|>"};
+static const char *const MEDIA_TOKENS[] = {VISION_START, VISION_END, IMAGE_PAD, VIDEO_PAD};
 /* What stands for rows of pictures and must not come from user text beside them. */
-static const char *const PAD_TOKENS[] = {"<|image_pad|>", "<|video_pad|>"};
+static const char *const PAD_TOKENS[] = {IMAGE_PAD, VIDEO_PAD};
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -48,6 +54,8 @@ typedef struct {
     buf text; /* the piece that is being written */
     id_list prefix, media, state, schema, suffix;
     span *instructions, *options; /* while building: within the schema */
+    prompt_picture *pictures;     /* while building: within the media */
+    uint32_t n_pictures;
 } builder;
 
 /* Where a piece of user text comes from. */
@@ -106,7 +114,7 @@ static clef_status encode_user(const builder *b, origin from, str text, id_list 
     const size_t before = out->n;
     const clef_status s = tokenizer_encode(b->t, text, b->limits->control, out, &why);
     if (s != CLEF_OK) return fail_at(&from, s, why.text, err);
-    if (b->limits->n_images == 0) return CLEF_OK;
+    if (b->limits->n_media == 0) return CLEF_OK;
     for (size_t k = 0; k < COUNT(PAD_TOKENS); k++) {
         const int32_t pad = tokenizer_added_id(b->t, str_of(PAD_TOKENS[k]));
         for (size_t i = before; pad >= 0 && i < out->n; i++)
@@ -130,22 +138,84 @@ static clef_status encode_value(builder *b, origin from, const json *v, id_list 
 
 /* ---- the parts of the row -------------------------------------------------------------------- */
 
-static clef_status build_media(builder *b, clef_error *err) {
-    if (b->limits->n_images == 0) return CLEF_OK;
-    TRY(check_tokens(b->t, IMAGE_TOKENS, COUNT(IMAGE_TOKENS), err));
+/* `value` with one decimal as printf rounds it: by the exact value, an exact half to the even
+ * digit; a point in any locale. */
+static void add_tenths(buf *out, double value) {
+    uint64_t tenths = (uint64_t)(value * 10.0);
+    const double over = fma(value, 10.0, -((double)tenths + 0.5)); /* its sign is exact */
+    if (over > 0 || (over == 0 && tenths % 2 == 1)) tenths++;
+    buf_printf(out, "%llu.%llu", (unsigned long long)(tenths / 10),
+               (unsigned long long)(tenths % 10));
+}
+
+/* One pad for each group; a video's groups come with their times and their own pair of markers
+ * inside the outer one. */
+static void add_media_text(buf *out, const prompt_media *m) {
+    buf_add_text(out, VISION_START);
+    if (m->seconds == NULL) buf_add_text(out, IMAGE_PAD);
+    for (uint32_t g = 0; m->seconds != NULL && g < m->n_groups; g++) {
+        buf_add_char(out, '<');
+        add_tenths(out, m->seconds[g]);
+        buf_add_text(out, " seconds>" VISION_START VIDEO_PAD VISION_END);
+    }
+    buf_add_text(out, VISION_END);
+}
+
+/* Writes the media row: each pad of `marks` as often as its group has tokens. */
+static clef_status expand_pads(builder *b, const id_list *marks, clef_error *err) {
+    const prompt_media *m = b->limits->media;
+    uint32_t item = 0, group = 0;
+    for (size_t i = 0; i < marks->n; i++) {
+        const int32_t id = marks->ids[i];
+        const bool pad = id == tokenizer_added_id(b->t, STR(IMAGE_PAD)) ||
+                         id == tokenizer_added_id(b->t, STR(VIDEO_PAD));
+        if (!pad) {
+            TRY(id_list_add(&b->media, &id, 1, err));
+            continue;
+        }
+        b->pictures[b->n_pictures++] =
+            (prompt_picture){(uint32_t)b->media.n, m[item].n_rows, item, group};
+        for (uint32_t k = 0; k < m[item].n_rows; k++) TRY(id_list_add(&b->media, &id, 1, err));
+        if (++group == m[item].n_groups) {
+            group = 0;
+            item++;
+        }
+    }
+    assert(item == b->limits->n_media);
+    return CLEF_OK;
+}
+
+static clef_status build_media(builder *b, arena *mem, clef_error *err) {
+    static const double longest = 1e12; /* seconds: thirty thousand years */
+    const prompt_limits *limits = b->limits;
+    if (limits->n_media == 0) return CLEF_OK;
+    TRY(check_tokens(b->t, MEDIA_TOKENS, COUNT(MEDIA_TOKENS), err));
+    size_t n_groups = 0, n_rows = 0;
+    for (uint32_t i = 0; i < limits->n_media; i++) {
+        const prompt_media *m = &limits->media[i];
+        n_groups += m->n_groups;
+        n_rows += (size_t)m->n_groups * m->n_rows;
+        /* Before anything is laid out: pads of that number would fill the memory first. */
+        if (n_rows > limits->max_length)
+            return clef_fail(err, CLEF_ERR_LIMIT,
+                             "images, videos: they take %zu tokens, the limit of a record is %u; "
+                             "smaller or fewer ones take less",
+                             n_rows, limits->max_length);
+        for (uint32_t g = 0; m->seconds != NULL && g < m->n_groups; g++)
+            if (!(m->seconds[g] >= 0 && m->seconds[g] < longest))
+                return clef_fail(err, CLEF_ERR_INPUT,
+                                 "videos: a frame stands at %g seconds, wanted 0 to %g",
+                                 m->seconds[g], longest);
+    }
+    b->pictures = arena_alloc(mem, n_groups, sizeof *b->pictures);
+    if (b->pictures == NULL) return clef_fail_memory(err);
     b->text.n = 0;
-    for (uint32_t i = 0; i < b->limits->n_images; i++) buf_add_text(&b->text, IMAGE);
+    for (uint32_t i = 0; i < limits->n_media; i++) add_media_text(&b->text, &limits->media[i]);
     buf_add_text(&b->text, MEDIA_END);
     TRY(buf_status(&b->text, err));
     id_list marks = {0};
     clef_status s = encode_own(b, (str){b->text.p, b->text.n}, &marks, err);
-    const int32_t pad = tokenizer_added_id(b->t, STR("<|image_pad|>"));
-    const uint32_t *n_rows = b->limits->image_tokens;
-    for (size_t i = 0; i < marks.n && s == CLEF_OK; i++) {
-        const uint32_t times = marks.ids[i] == pad ? *n_rows++ : 1;
-        for (uint32_t k = 0; k < times && s == CLEF_OK; k++)
-            s = id_list_add(&b->media, &marks.ids[i], 1, err);
-    }
+    if (s == CLEF_OK) s = expand_pads(b, &marks, err);
     id_list_free(&marks);
     return s;
 }
@@ -194,9 +264,9 @@ static clef_status build_field(builder *b, const question *q, uint32_t number, s
     return encode_own(b, STR(FIELD_END), &b->schema, err);
 }
 
-static clef_status build_parts(builder *b, const request *rq, clef_error *err) {
+static clef_status build_parts(builder *b, const request *rq, arena *mem, clef_error *err) {
     TRY(encode_own(b, STR(PREFIX), &b->prefix, err));
-    TRY(build_media(b, err));
+    TRY(build_media(b, mem, err));
     TRY(encode_own(b, STR(SCHEMA_HEADER), &b->schema, err));
     span *options = b->options;
     for (uint32_t i = 0; i < rq->n_questions; i++) {
@@ -252,6 +322,8 @@ static clef_status join(prompt *out, builder *b, const request *rq, size_t kept,
         .n_state_cut = b->state.n - kept,
         .instructions = b->instructions,
         .options = b->options,
+        .pictures = b->pictures,
+        .n_pictures = b->n_pictures,
     };
     const size_t n = (size_t)p.n_prefix + p.n_media + p.n_state + p.n_schema + p.n_suffix;
     int32_t *row = arena_alloc(mem, n, sizeof *row);
@@ -262,6 +334,7 @@ static clef_status join(prompt *out, builder *b, const request *rq, size_t kept,
     const uint32_t schema = p.n_ids;
     append(row, &p.n_ids, b->schema.ids, b->schema.n);
     append(row, &p.n_ids, b->suffix.ids, b->suffix.n);
+    for (uint32_t i = 0; i < b->n_pictures; i++) b->pictures[i].begin += p.n_prefix;
     shift(b->instructions, rq->n_questions, schema);
     shift(b->options, rq->n_options, schema);
     p.ids = row;
@@ -280,7 +353,7 @@ clef_status prompt_build(prompt *out, const request *rq, const tokenizer *t,
     };
     if (b.instructions == NULL || b.options == NULL) return clef_fail_memory(err);
     size_t kept = 0;
-    clef_status s = build_parts(&b, rq, err);
+    clef_status s = build_parts(&b, rq, mem, err);
     if (s == CLEF_OK) s = fit_state(&kept, &b, err);
     if (s == CLEF_OK) s = join(out, &b, rq, kept, mem, err);
     builder_free(&b);

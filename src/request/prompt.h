@@ -6,14 +6,27 @@
 #include "request/request.h"
 #include "text/tokenizer.h"
 
+/* A picture, or a video as its groups of frames. */
+typedef struct {
+    uint32_t n_groups;     /* a picture: 1 */
+    uint32_t n_rows;       /* tokens of a group */
+    const double *seconds; /* [n_groups] times of a video's groups; NULL: a picture */
+} prompt_media;
+
+/* Where the tokens of a group stand in the row. */
+typedef struct {
+    uint32_t begin, n_rows;
+    uint32_t item, group; /* item: an index into prompt_limits.media */
+} prompt_picture;
+
 typedef struct {
     uint32_t max_length;       /* tokens of the whole record */
     bool cap_state;            /* keep at most max_state_tokens of the state, 0 included */
     uint32_t max_state_tokens; /* without cap_state: ignored */
     clef_truncate truncate;
     clef_control control;
-    const uint32_t *image_tokens; /* [n_images] merged patches of each picture; may be NULL */
-    uint32_t n_images;
+    const prompt_media *media; /* [n_media]: pictures, then videos */
+    uint32_t n_media;
 } prompt_limits;
 
 typedef struct {
@@ -21,8 +34,10 @@ typedef struct {
     uint32_t n_ids;
     uint32_t n_prefix, n_media, n_state, n_schema, n_suffix; /* their sum is n_ids */
     size_t n_state_cut;                                      /* state tokens that were left out */
-    const span *instructions; /* [n_questions], in tokens of the row */
-    const span *options;      /* [n_options], flat, questions in order, options in scoring order */
+    const span *instructions;       /* [n_questions], in tokens of the row */
+    const prompt_picture *pictures; /* [n_pictures] in the row's order */
+    uint32_t n_pictures;
+    const span *options; /* [n_options], flat, questions in order, options in scoring order */
 } prompt;
 
 /* Whether the tokenizer has the control tokens that every prompt is built with; without one of them

@@ -2,6 +2,8 @@
  * ids and spans; tests/contract_test.c compares the recorded runs of the real model. */
 #include "request/prompt.h"
 
+#include <math.h>
+
 #include "tests/recorded.h"
 
 #include <stdio.h>
@@ -97,19 +99,20 @@ static void same_spans(const json *questions, const request *rq, const prompt *p
 static void same_prompt(const json *row, const tokenizer *t) {
     const char *name = arena_copy(&memory, recorded_text(row, "name")).p;
     const json *images = recorded_get(row, "image_tokens");
-    uint32_t image_tokens[4] = {0}, n_images = 0;
+    prompt_media media[4] = {{0}};
+    uint32_t n_media = 0;
     assert_true(images->n <= 4);
     for (const json *v = images->first; v != NULL; v = v->next) {
         uint64_t n = 0;
         assert_true(json_u64(&n, v, UINT32_MAX));
-        image_tokens[n_images++] = (uint32_t)n;
+        media[n_media++] = (prompt_media){.n_groups = 1, .n_rows = (uint32_t)n};
     }
     const bool plain = str_equal(recorded_text(row, "policy"), STR("plain"));
     const prompt_limits limits = {
         .max_length = MANY,
         .control = plain ? CLEF_CONTROL_PLAIN : CLEF_CONTROL_REFERENCE,
-        .image_tokens = image_tokens,
-        .n_images = n_images,
+        .media = media,
+        .n_media = n_media,
     };
     request rq = {0};
     prompt p = {0};
@@ -305,11 +308,9 @@ static void reject_names_the_spelling_and_the_field(void **state) {
 
 static void b29_a_pad_spelling_beside_a_picture_is_refused_where_it_would_count(void **state) {
     (void)state;
-    const uint32_t image_tokens[] = {2};
-    prompt_limits limits = {.max_length = MANY,
-                            .control = CLEF_CONTROL_REFERENCE,
-                            .image_tokens = image_tokens,
-                            .n_images = 1};
+    const prompt_media picture = {.n_groups = 1, .n_rows = 2};
+    prompt_limits limits = {
+        .max_length = MANY, .control = CLEF_CONTROL_REFERENCE, .media = &picture, .n_media = 1};
     expect_refused(STATE("\"<|image_pad|>\""), &limits, CLEF_ERR_INPUT,
                    "state: the text holds a control token that stands for a picture, beside real "
                    "pictures");
@@ -358,17 +359,99 @@ static void a_tokenizer_without_a_needed_control_token_is_refused(void **state) 
     assert_int_equal(prompt_check_tokenizer(toy, NULL), CLEF_OK);
 }
 
+/* The ids between prefix and state, spelled: names of control tokens, else the bytes. */
+static void expect_media(const prompt_media *media, uint32_t n_media, const char *wanted) {
+    const prompt_limits limits = {.max_length = MANY, .media = media, .n_media = n_media};
+    prompt p = {0};
+    id_list ids = {0};
+    expect_built(&p, STATE("\"s\""), &limits);
+    assert_int_equal(tokenizer_encode(toy, str_of(wanted), CLEF_CONTROL_REFERENCE, &ids, NULL),
+                     CLEF_OK);
+    assert_int_equal(p.n_media, ids.n);
+    assert_memory_equal(p.ids + p.n_prefix, ids.ids, ids.n * sizeof *ids.ids);
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < n_media; i++)
+        for (uint32_t g = 0; g < media[i].n_groups; g++, k++) {
+            const prompt_picture *at = &p.pictures[k];
+            const str pad = media[i].seconds == NULL ? STR("<|image_pad|>") : STR("<|video_pad|>");
+            assert_int_equal(at->item, i);
+            assert_int_equal(at->group, g);
+            assert_int_equal(at->n_rows, media[i].n_rows);
+            for (uint32_t r = 0; r < at->n_rows; r++)
+                assert_int_equal(p.ids[at->begin + r], tokenizer_added_id(toy, pad));
+            assert_int_not_equal(p.ids[at->begin - 1], tokenizer_added_id(toy, pad));
+            assert_int_not_equal(p.ids[at->begin + at->n_rows], tokenizer_added_id(toy, pad));
+        }
+    assert_int_equal(p.n_pictures, k);
+    id_list_free(&ids);
+}
+
+#define START "<|vision_start|>"
+#define END "<|vision_end|>"
+#define IMAGES(pads) START pads END
+#define GROUP(time, pads) "<" time " seconds>" START pads END
+
+static void pictures_stand_side_by_side_before_one_line_feed(void **state) {
+    (void)state;
+    expect_media((prompt_media[]){{.n_groups = 1, .n_rows = 1}, {.n_groups = 1, .n_rows = 2}}, 2,
+                 IMAGES("<|image_pad|>") IMAGES("<|image_pad|><|image_pad|>") "\n");
+}
+
+static void a_video_has_a_time_before_each_group_and_markers_around_all(void **state) {
+    (void)state;
+    const double seconds[] = {(0.0 / 24 + 8.0 / 24) / 2, (15.0 / 24 + 23.0 / 24) / 2};
+    expect_media((prompt_media[]){{.n_groups = 2, .n_rows = 2, .seconds = seconds}}, 1,
+                 START GROUP("0.2", "<|video_pad|><|video_pad|>")
+                     GROUP("0.8", "<|video_pad|><|video_pad|>") END "\n");
+}
+
+static void times_are_rounded_by_their_exact_value(void **state) {
+    (void)state;
+    const double seconds[] = {0.0, 0.05, 0.15, 0.25, 0.75, 0.35, 9.95, 12.25, 99.96, 1234567.85};
+    expect_media((prompt_media[]){{.n_groups = 10, .n_rows = 1, .seconds = seconds}}, 1,
+                 START GROUP("0.0", "<|video_pad|>") GROUP("0.1", "<|video_pad|>")
+                     GROUP("0.1", "<|video_pad|>") GROUP("0.2", "<|video_pad|>")
+                         GROUP("0.8", "<|video_pad|>") GROUP("0.3", "<|video_pad|>")
+                             GROUP("9.9", "<|video_pad|>") GROUP("12.2", "<|video_pad|>")
+                                 GROUP("100.0", "<|video_pad|>") GROUP("1234567.9", "<|video_pad|>")
+                                     END "\n");
+}
+
+static void a_time_that_is_none_is_refused(void **state) {
+    (void)state;
+    const struct {
+        double seconds;
+        const char *sentence;
+    } wrong[] = {{-1.0, "videos: a frame stands at -1 seconds, wanted 0 to 1e+12"},
+                 {1e300, "videos: a frame stands at 1e+300 seconds, wanted 0 to 1e+12"},
+                 {(double)INFINITY, "videos: a frame stands at inf seconds, wanted 0 to 1e+12"}};
+    for (int i = 0; i < 3; i++) {
+        const prompt_media video = {.n_groups = 1, .n_rows = 1, .seconds = &wrong[i].seconds};
+        const prompt_limits limits = {.max_length = MANY, .media = &video, .n_media = 1};
+        expect_refused(STATE("1"), &limits, CLEF_ERR_INPUT, wrong[i].sentence);
+    }
+}
+
+static void pictures_beyond_the_limit_are_refused_before_they_are_laid_out(void **state) {
+    (void)state;
+    const prompt_media picture = {.n_groups = UINT32_MAX, .n_rows = UINT32_MAX};
+    const prompt_limits limits = {.max_length = 16384, .media = &picture, .n_media = 1};
+    expect_refused(STATE("1"), &limits, CLEF_ERR_LIMIT,
+                   "images, videos: they take 18446744065119617025 tokens, the limit of a record "
+                   "is 16384; smaller or fewer ones take less");
+}
+
 static void a_tokenizer_without_the_picture_tokens_serves_text_alone(void **state) {
     (void)state;
-    const uint32_t image_tokens[] = {1};
+    const prompt_media picture = {.n_groups = 1, .n_rows = 1};
     tokenizer *t = load_without("<|image_pad|>");
     request rq = {0};
     prompt p = {0};
     clef_error err = {0};
     prompt_limits limits = {.max_length = MANY};
     assert_int_equal(build(&p, &rq, STR(STATE("1")), t, &limits, &err), CLEF_OK);
-    limits.image_tokens = image_tokens;
-    limits.n_images = 1;
+    limits.media = &picture;
+    limits.n_media = 1;
     assert_int_equal(build(&p, &rq, STR(STATE("1")), t, &limits, &err), CLEF_ERR_FORMAT);
     assert_non_null(strstr(err.text, "<|image_pad|>"));
     tokenizer_free(t);
@@ -503,8 +586,10 @@ static void b22_five_thousand_questions_are_refused_with_the_count(void **state)
 static void every_failed_allocation_is_reported_and_leaks_nothing(void **state) {
     (void)state;
     request rq = {0};
-    const uint32_t image_tokens[] = {40};
-    const prompt_limits limits = {.max_length = MANY, .image_tokens = image_tokens, .n_images = 1};
+    const double seconds[] = {0.5};
+    const prompt_media media[] = {{.n_groups = 1, .n_rows = 40},
+                                  {.n_groups = 1, .n_rows = 2, .seconds = seconds}};
+    const prompt_limits limits = {.max_length = MANY, .media = media, .n_media = 2};
     assert_int_equal(
         request_parse(&rq, STR(ONE("{\"type\":\"score\",\"criteria\":[{\"b\":1,\"a\":2},2]}")),
                       &memory, NULL),
@@ -533,6 +618,11 @@ int main(void) {
         T(reject_names_the_spelling_and_the_field),
         T(b29_a_pad_spelling_beside_a_picture_is_refused_where_it_would_count),
         T(a_tokenizer_without_a_needed_control_token_is_refused),
+        T(pictures_stand_side_by_side_before_one_line_feed),
+        T(a_video_has_a_time_before_each_group_and_markers_around_all),
+        T(times_are_rounded_by_their_exact_value),
+        T(a_time_that_is_none_is_refused),
+        T(pictures_beyond_the_limit_are_refused_before_they_are_laid_out),
         T(a_tokenizer_without_the_picture_tokens_serves_text_alone),
         T(the_state_is_cut_from_its_end_to_the_limit),
         T(without_leave_to_cut_the_sentence_names_both_numbers),
