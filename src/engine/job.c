@@ -5,6 +5,11 @@
 clef_status job_encode(job *j, const tokenizer *t, const prompt_limits *limits, str body,
                        clef_error *err) {
     TRY(request_parse(&j->rq, body, &j->mem, err));
+    const pictures *media = &j->rq.media;
+    if (media->n_images + media->n_videos > 0)
+        return clef_fail(err, CLEF_ERR_UNSUPPORTED,
+                         "%s: this version answers from text alone, wanted none",
+                         media->n_images > 0 ? "images" : "videos");
     return prompt_build(&j->p, &j->rq, t, limits, &j->mem, err);
 }
 

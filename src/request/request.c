@@ -156,21 +156,6 @@ static clef_status check_type_and_criteria(question *q, const json *node, clef_e
     return CLEF_OK;
 }
 
-/* Pictures and video are a later part; a request without any may still carry the members. */
-static clef_status check_media(const json *root, clef_error *err) {
-    static const char *const MEMBERS[] = {"images", "videos", "media_kwargs"};
-    for (size_t i = 0; i < sizeof MEMBERS / sizeof MEMBERS[0]; i++) {
-        const json *v = json_get(root, str_of(MEMBERS[i]));
-        const bool list = v != NULL && (v->kind == JSON_ARRAY || v->kind == JSON_OBJECT);
-        if (is_null(v) || (list && v->n == 0)) continue;
-        return clef_fail(err, CLEF_ERR_UNSUPPORTED,
-                         "%s: this version answers from text alone; found %s, wanted no such "
-                         "member, null or an empty one",
-                         MEMBERS[i], found(v));
-    }
-    return CLEF_OK;
-}
-
 /* ---- options in scoring order ---------------------------------------------------------------- */
 
 static clef_status read_noul(option *options, uint32_t *asked, const str id, const json *criteria,
@@ -283,7 +268,7 @@ clef_status request_parse(request *out, str body, arena *mem, clef_error *err) {
         q->id = m->name;
         TRY(check_type_and_criteria(q, m, err));
     }
-    TRY(check_media(root, err));
+    TRY(pictures_read(&rq.media, root, mem, err));
     question *q = questions;
     for (const json *m = members->first; m != NULL; m = m->next, q++) {
         TRY(read_question(q, m, mem, err));

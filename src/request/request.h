@@ -4,6 +4,7 @@
 #define REQUEST_REQUEST_H
 
 #include "base/arena.h"
+#include "request/pictures.h"
 #include "text/json.h"
 
 /* Arrays and objects of a body nest at most this deep. */
@@ -31,6 +32,7 @@ typedef struct {
     const question *questions; /* [n_questions] in the request's order */
     uint32_t n_questions;
     uint32_t n_options; /* over all questions */
+    pictures media;
 } request;
 
 /* "noul", "choice", "score". */

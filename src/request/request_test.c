@@ -317,14 +317,20 @@ static void empty_picture_members_are_fine(void **state) {
     expect_accepted(&rq, WITH("\"images\":null,\"videos\":null,\"media_kwargs\":null"));
 }
 
-static void a_picture_is_refused_as_not_supported_yet(void **state) {
+static void pictures_come_with_the_request(void **state) {
     (void)state;
-    expect_refused(WITH("\"images\":[\"data:image/png;base64,AA\"]"), CLEF_ERR_UNSUPPORTED,
-                   "images: this version answers from text alone; found an array");
-    expect_refused(WITH("\"videos\":[1]"), CLEF_ERR_UNSUPPORTED, "videos: ");
-    expect_refused(WITH("\"media_kwargs\":{\"a\":1}"), CLEF_ERR_UNSUPPORTED, "media_kwargs: ");
-    expect_refused(WITH("\"images\":\"x\""), CLEF_ERR_UNSUPPORTED,
-                   "images: this version answers from text alone; found a string");
+    request rq = {0};
+    expect_accepted(&rq, WITH("\"images\":[\"AAAA\"],\"videos\":[\"AAAA\"]"));
+    assert_int_equal(rq.media.n_images, 1);
+    assert_int_equal(rq.media.n_videos, 1);
+}
+
+static void
+a_wrong_picture_is_told_after_the_questions_types_and_before_their_criteria(void **state) {
+    (void)state;
+    expect_refused("{\"model\":\"m\",\"state\":\"s\",\"images\":[1],\"questions\":{"
+                   "\"a\":{\"type\":\"choice\",\"criteria\":[1]}}}",
+                   CLEF_ERR_INPUT, "images[0]: found a number, wanted a data URL");
 }
 
 /* ---- hostile bodies -------------------------------------------------------------------------- */
@@ -520,7 +526,8 @@ int main(void) {
         T(the_last_of_repeated_names_counts_at_the_first_one_s_place),
         T(members_without_meaning_are_ignored),
         T(empty_picture_members_are_fine),
-        T(a_picture_is_refused_as_not_supported_yet),
+        T(pictures_come_with_the_request),
+        T(a_wrong_picture_is_told_after_the_questions_types_and_before_their_criteria),
         T(b06_a_lone_surrogate_is_refused_naming_its_offset),
         T(b08_nesting_is_refused_beyond_the_documented_depth),
         T(b10_bad_json_and_wrong_shapes_are_refused),
