@@ -148,11 +148,11 @@ static void case_load(seen_case *c, const char *name, const clef_engine *e) {
     if (safetensors_open(&c->tensors, path, &err) != CLEF_OK) fail_msg("%s", err.text);
     read_record(c);
     read_items(c);
-    position_picture pictures[64];
-    const uint32_t n = find_pictures(c, e, pictures);
+    position_picture at[64];
+    const uint32_t n = find_pictures(c, e, at);
     c->positions = arena_alloc(&c->mem, c->in.n_tokens, sizeof *c->positions);
     assert_non_null(c->positions);
-    position_planes(c->positions, c->in.n_tokens, pictures, n);
+    position_planes(c->positions, c->in.n_tokens, at, n);
 }
 
 static void case_free(seen_case *c) {
@@ -257,7 +257,17 @@ static float *tower_rows(seen_case *c, const model *m, uint32_t item, uint32_t m
     float *out = arena_alloc(&c->mem, vision_rows(in.grid), m->cfg->hidden * sizeof(float));
     clef_error err = {0};
     assert_non_null(out);
-    if (vision_run(m, out, &in, max_rows, &err) != CLEF_OK) fail_msg("%s", err.text);
+    vision *v = NULL;
+    if (vision_open(&v, m, out, &in, max_rows, &err) != CLEF_OK) fail_msg("%s", err.text);
+    double share = 0;
+    for (bool more = true; more;) {
+        more = vision_step(v);
+        assert_true(vision_share(v) > share);
+        share = vision_share(v);
+    }
+    assert_true(share == 1.0);
+    assert_false(vision_step(v));
+    vision_close(v);
     return out;
 }
 
@@ -318,27 +328,21 @@ static void the_towers_bits_do_not_depend_on_table_threads_or_steps(void **state
     }
 }
 
-static int stop_at_once(void *user, size_t done, size_t total) {
-    size_t *calls = user;
-    assert_true(done > 0 && done <= total);
-    return ++*calls == 3;
-}
-
-static void a_tower_can_be_stopped(void **state) {
+static void an_unfinished_tower_can_be_given_up(void **state) {
     (void)state;
     clef_engine *e = golden_open("toy-vision", NULL, 2, 512);
     seen_case c;
     case_load(&c, "toy-vision.images-1", e);
     patch_source source = {&c, 0, false};
-    size_t calls = 0;
-    const vision_input in = {.grid = c.grids[0],
-                             .patches = give_patches,
-                             .patches_context = &source,
-                             .progress = stop_at_once,
-                             .progress_context = &calls};
+    const vision_input in = {
+        .grid = c.grids[0], .patches = give_patches, .patches_context = &source};
     float out[6 * 64];
-    assert_int_equal(vision_run(&e->m, out, &in, 512, NULL), CLEF_ERR_CANCELLED);
-    assert_int_equal(calls, 3);
+    vision *v = NULL;
+    assert_int_equal(vision_open(&v, &e->m, out, &in, 512, NULL), CLEF_OK);
+    assert_true(vision_step(v) && vision_step(v));
+    assert_true(vision_share(v) < 1.0);
+    vision_close(v);
+    vision_close(NULL);
     case_free(&c);
     clef_close(e);
 }
@@ -388,10 +392,10 @@ static const position *wrong_positions(seen_case *c, const clef_engine *e, fault
         out[i].axis[2] = c->positions[i].axis[1];
     }
     if (f != LONG_JUMP) return out;
-    position_picture pictures[64];
-    const uint32_t n_pictures = find_pictures(c, e, pictures);
+    position_picture at[64];
+    const uint32_t n_pictures = find_pictures(c, e, at);
     for (uint32_t k = 0; k < n_pictures; k++)
-        for (uint32_t i = pictures[k].begin + pictures[k].rows * pictures[k].columns; i < n; i++)
+        for (uint32_t i = at[k].begin + at[k].rows * at[k].columns; i < n; i++)
             for (uint32_t axis = 0; axis < 3; axis++) out[i].axis[axis]++;
     return out;
 }
@@ -400,16 +404,16 @@ static const position *wrong_positions(seen_case *c, const clef_engine *e, fault
 static const float *const *lay_rows(seen_case *c, const clef_engine *e, fault f) {
     const float **laid = arena_alloc(&c->mem, c->in.n_tokens, sizeof *laid);
     assert_non_null(laid);
-    position_picture pictures[64];
-    find_pictures(c, e, pictures);
+    position_picture at[64];
+    find_pictures(c, e, at);
     const size_t hidden = e->cfg.hidden;
     for (uint32_t item = 0, k = 0; item < c->n_items; item++) {
         const float *rows = tower_rows(c, &e->m, item, 512, f == RASTER_ORDER, NULL);
         if (f == ROWS_ZEROED) rows = arena_alloc(&c->mem, vision_rows(c->grids[item]), hidden * 4);
         assert_non_null(rows);
         for (uint32_t g = 0; g < c->grids[item].t; g++, k++)
-            for (uint32_t r = 0; r < pictures[k].rows * pictures[k].columns; r++, rows += hidden)
-                laid[pictures[k].begin + r] = rows;
+            for (uint32_t r = 0; r < at[k].rows * at[k].columns; r++, rows += hidden)
+                laid[at[k].begin + r] = rows;
     }
     return laid;
 }
@@ -549,7 +553,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_towers_rows_are_the_references_after_every_block),
         cmocka_unit_test(the_towers_bits_do_not_depend_on_table_threads_or_steps),
-        cmocka_unit_test(a_tower_can_be_stopped),
+        cmocka_unit_test(an_unfinished_tower_can_be_given_up),
         cmocka_unit_test(positions_are_the_references),
         cmocka_unit_test(every_record_has_the_references_rows_logits_and_probabilities),
         cmocka_unit_test(every_fault_turns_the_bars_red_as_it_does_the_references),

@@ -95,7 +95,8 @@ void batch_fill(batch *b, const model *m, step *s, uint32_t rows, uint32_t segme
             continue;
         }
         const uint32_t n = n_tokens - b->row < rows ? n_tokens - b->row : rows;
-        s->segments[s->n_segments] = (segment){.seq = &r->seq, .ids = item->in.ids + b->row, .n_rows = n};
+        s->segments[s->n_segments] =
+            (segment){.seq = &r->seq, .ids = item->in.ids + b->row, .n_rows = n};
         s->from[s->n_segments] = b;
         s->item[s->n_segments++] = b->at;
         s->n_rows += n;

@@ -16,6 +16,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "compute/fmath.h"
@@ -29,10 +30,15 @@ typedef struct {
     float part;
 } sample;
 
-/* All that a run holds. */
-typedef struct {
+/* What comes next. A block goes over a batch of groups twice. */
+typedef enum { EMBED, KEYS_AND_VALUES, MIX_AND_FEED, MERGE, COMPLETE } phase;
+
+struct vision {
     const model *m;
-    const vision_input *in;
+    vision_input in;
+    float *out;
+    phase next;
+    uint32_t block, begin, row; /* of the next step: block, first row of its batch, first row */
     uint32_t n_rows, group, max_rows; /* patches in all, of a frame group, of a step */
     uint32_t batch;                   /* rows of the groups whose keys and values are held */
     float *x;                         /* [n_rows, hidden] */
@@ -43,9 +49,9 @@ typedef struct {
     float *cos, *sin;           /* [max_rows, head_dim / 2]: of the rows of a step */
     float *edge_cos, *edge_sin; /* [h + w, head_dim / 4]: of grid rows, then of grid columns */
     sample *edge;               /* [h + w]: their places in the position table */
-    size_t done;                /* for progress: rows times passes */
+    size_t done;                /* rows times passes over them */
     arena mem;
-} tower;
+};
 
 /* ---- memory ---- */
 
@@ -58,10 +64,10 @@ static uint32_t wide_floats(const vision_sizes *v) {
     return larger(larger(VISION_PATCH_VALUES, v->intermediate), v->hidden);
 }
 
-static bool reserve(tower *t, const config *cfg) {
+static bool reserve(vision *t, const config *cfg) {
     const vision_sizes *v = &cfg->vision;
     const size_t row = v->hidden * sizeof(float), quarter = v->hidden / v->n_heads / 4;
-    const size_t edges = (size_t)t->in->grid.h + t->in->grid.w;
+    const size_t edges = (size_t)t->in.grid.h + t->in.grid.w;
     t->x = arena_alloc(&t->mem, t->n_rows, row);
     t->kv = arena_alloc(&t->mem, t->batch, 2 * row);
     t->y = arena_alloc(&t->mem, t->max_rows, row);
@@ -82,11 +88,11 @@ static bool reserve(tower *t, const config *cfg) {
 }
 
 /* A tower without memory: the sizes of its parts. */
-static tower shape(const vision_input *in, uint32_t max_rows) {
+static vision shape(const vision_input *in, uint32_t max_rows) {
     const media_grid g = in->grid;
     assert(g.t > 0 && g.h > 0 && g.w > 0 && g.h % VISION_MERGE == 0 && g.w % VISION_MERGE == 0);
     assert(max_rows >= 4 && (uint64_t)g.t * g.h * g.w <= UINT32_MAX);
-    tower t = {.in = in, .group = g.h * g.w, .n_rows = g.t * g.h * g.w};
+    vision t = {.in = *in, .group = g.h * g.w, .n_rows = g.t * g.h * g.w};
     t.max_rows = max_rows - max_rows % 4; /* whole merge blocks */
     if (t.max_rows > t.n_rows) t.max_rows = t.n_rows;
     /* As many whole groups as fill a step: the groups of a video may be tiny. */
@@ -96,8 +102,7 @@ static tower shape(const vision_input *in, uint32_t max_rows) {
 }
 
 size_t vision_bytes(const config *cfg, media_grid grid, uint32_t max_rows) {
-    const vision_input in = {.grid = grid};
-    tower t = shape(&in, max_rows);
+    vision t = shape(&(vision_input){.grid = grid}, max_rows);
     t.mem.count_only = true;
     const size_t bytes = reserve(&t, cfg) ? t.mem.total_bytes : SIZE_MAX;
     arena_free(&t.mem);
@@ -112,8 +117,8 @@ typedef struct {
 
 /* Where patch `row` of the matrix lies in its frame: merge blocks row by row, inside a block its
  * two rows of two. */
-static place place_of_row(const tower *t, uint32_t row) {
-    const uint32_t p = row % t->group, block = p / 4, across = t->in->grid.w / 2;
+static place place_of_row(const vision *t, uint32_t row) {
+    const uint32_t p = row % t->group, block = p / 4, across = t->in.grid.w / 2;
     return (place){.row = block / across * 2 + p / 2 % 2, .column = block % across * 2 + p % 2};
 }
 
@@ -141,8 +146,8 @@ static void angles_of_side(float *cos, float *sin, uint32_t quarter, uint32_t n)
     }
 }
 
-static void prepare_sides(tower *t) {
-    const media_grid g = t->in->grid;
+static void prepare_sides(vision *t) {
+    const media_grid g = t->in.grid;
     const vision_sizes *v = &t->m->cfg->vision;
     const uint32_t quarter = v->hidden / v->n_heads / 4;
     const size_t columns = (size_t)g.h * quarter;
@@ -154,13 +159,13 @@ static void prepare_sides(tower *t) {
 
 /* The angles of rows first .. first + n - 1 into t->cos and t->sin: those of the grid row, then
  * those of the grid column. */
-static void gather_angles(tower *t, uint32_t first, uint32_t n) {
+static void gather_angles(vision *t, uint32_t first, uint32_t n) {
     const vision_sizes *v = &t->m->cfg->vision;
     const size_t quarter = v->hidden / v->n_heads / 4, bytes = quarter * sizeof(float);
     for (uint32_t i = 0; i < n; i++) {
         const place p = place_of_row(t, first + i);
         const size_t to = 2 * quarter * i, row = quarter * p.row;
-        const size_t column = quarter * ((size_t)t->in->grid.h + p.column);
+        const size_t column = quarter * ((size_t)t->in.grid.h + p.column);
         memcpy(t->cos + to, t->edge_cos + row, bytes);
         memcpy(t->sin + to, t->edge_sin + row, bytes);
         memcpy(t->cos + to + quarter, t->edge_cos + column, bytes);
@@ -171,24 +176,24 @@ static void gather_angles(tower *t, uint32_t first, uint32_t n) {
 /* ---- steps ---- */
 
 /* The linear of `n` rows that are packed; dense or strided output. */
-static void project(const tower *t, float *out, size_t stride, const panel *x,
+static void project(const vision *t, float *out, size_t stride, const panel *x,
                     const linear_weights *w, linear_mode mode) {
     linear(t->m->c, out, stride, x, &w->w, w->b, mode);
 }
 
-static panel pack(const tower *t, const float *x, uint32_t n_rows, uint32_t n_cols) {
+static panel pack(const vision *t, const float *x, uint32_t n_rows, uint32_t n_cols) {
     compute_enter(t->m->c, CLEF_PART_LINEARS);
     return panel_pack(t->m->c, t->panel, x, n_cols, n_rows, n_cols);
 }
 
 /* Norms n rows from `first` on into t->y. */
-static void norm_rows(const tower *t, uint32_t first, uint32_t n, const norm_weights *w) {
+static void norm_rows(const vision *t, uint32_t first, uint32_t n, const norm_weights *w) {
     const uint32_t h = t->m->cfg->vision.hidden;
     compute_enter(t->m->c, CLEF_PART_OTHER);
     layer_norm(t->m->c, t->y, t->x + (size_t)first * h, w->w, w->b, n, h, norm_eps);
 }
 
-static void rotate_heads(const tower *t, float *x, size_t stride, uint32_t n) {
+static void rotate_heads(const vision *t, float *x, size_t stride, uint32_t n) {
     const vision_sizes *v = &t->m->cfg->vision;
     const uint32_t head_dim = v->hidden / v->n_heads;
     rotate(t->m->c, &(rotate_args){.x = x,
@@ -204,14 +209,14 @@ static void rotate_heads(const tower *t, float *x, size_t stride, uint32_t n) {
 
 /* Adds the interpolated position rows to n embedded rows. The four products are rounded and added
  * in the reference's order. */
-static void add_positions(tower *t, uint32_t first, uint32_t n) {
+static void add_positions(vision *t, uint32_t first, uint32_t n) {
     const vision_sizes *v = &t->m->cfg->vision;
     const matrix *table = &t->m->w->vision.positions;
     const size_t h = v->hidden;
     float *corners = t->wide; /* [4, h] */
     for (uint32_t i = 0; i < n; i++) {
         const place p = place_of_row(t, first + i);
-        const sample r = t->edge[p.row], c = t->edge[t->in->grid.h + p.column];
+        const sample r = t->edge[p.row], c = t->edge[t->in.grid.h + p.column];
         const uint32_t rows[4] = {r.low, r.low, r.high, r.high};
         const uint32_t columns[4] = {c.low, c.high, c.low, c.high};
         const float shares[4] = {(1.0f - r.part) * (1.0f - c.part), (1.0f - r.part) * c.part,
@@ -227,10 +232,10 @@ static void add_positions(tower *t, uint32_t first, uint32_t n) {
     }
 }
 
-static void embed(tower *t, uint32_t first, uint32_t n) {
+static void embed(vision *t, uint32_t first, uint32_t n) {
     const size_t h = t->m->cfg->vision.hidden;
     compute_enter(t->m->c, CLEF_PART_OTHER);
-    t->in->patches(t->in->patches_context, t->wide, first, n);
+    t->in.patches(t->in.patches_context, t->wide, first, n);
     const panel p = pack(t, t->wide, n, VISION_PATCH_VALUES);
     project(t, t->x + first * h, h, &p, &t->m->w->vision.patch, LINEAR_SET);
     compute_enter(t->m->c, CLEF_PART_OTHER);
@@ -238,7 +243,7 @@ static void embed(tower *t, uint32_t first, uint32_t n) {
 }
 
 /* Keys and values of n rows, to where row `first` stands in the batch that begins at `begin`. */
-static void keys_and_values(tower *t, const vision_block *w, uint32_t begin, uint32_t first,
+static void keys_and_values(vision *t, const vision_block *w, uint32_t begin, uint32_t first,
                             uint32_t n) {
     const size_t h = t->m->cfg->vision.hidden;
     float *k = t->kv + (first - begin) * 2 * h;
@@ -252,7 +257,7 @@ static void keys_and_values(tower *t, const vision_block *w, uint32_t begin, uin
 }
 
 /* Attention of n rows, whose queries stand in t->wide, into t->y: group by group. */
-static void attend_groups(const tower *t, uint32_t begin, uint32_t first, uint32_t n) {
+static void attend_groups(const vision *t, uint32_t begin, uint32_t first, uint32_t n) {
     const vision_sizes *v = &t->m->cfg->vision;
     const size_t h = v->hidden;
     const uint32_t head_dim = v->hidden / v->n_heads;
@@ -278,7 +283,7 @@ static void attend_groups(const tower *t, uint32_t begin, uint32_t first, uint32
 }
 
 /* The rest of a block for n rows, once the keys and values of their groups are there. */
-static void mix_and_feed(tower *t, const vision_block *w, uint32_t begin, uint32_t first,
+static void mix_and_feed(vision *t, const vision_block *w, uint32_t begin, uint32_t first,
                          uint32_t n) {
     const vision_sizes *v = &t->m->cfg->vision;
     const size_t h = v->hidden;
@@ -303,7 +308,7 @@ static void mix_and_feed(tower *t, const vision_block *w, uint32_t begin, uint32
 }
 
 /* Four rows of a merge block lie side by side in t->y as they are. */
-static void merge(tower *t, float *out, uint32_t first, uint32_t n) {
+static void merge(vision *t, float *out, uint32_t first, uint32_t n) {
     const vision_weights *w = &t->m->w->vision;
     const uint32_t merged = 4 * t->m->cfg->vision.hidden, n_merged = n / 4;
     norm_rows(t, first, n, &w->norm);
@@ -318,72 +323,90 @@ static void merge(tower *t, float *out, uint32_t first, uint32_t n) {
 
 /* ---- the walk ---- */
 
-/* Counts n rows that a pass is done with. */
-static clef_status advance(tower *t, uint32_t n, clef_error *err) {
-    const size_t passes = 2 * (size_t)t->m->cfg->vision.depth + 2;
+static void show(const vision *t, uint32_t block) {
+    if (t->in.watch != NULL) t->in.watch(t->in.watch_context, block, t->x);
+}
+
+/* Where the rows that belong together end: a batch of groups inside a block, else all. */
+static uint32_t end_of_pass(const vision *t) {
+    const bool in_block = t->next == KEYS_AND_VALUES || t->next == MIX_AND_FEED;
+    const uint32_t left = t->n_rows - t->begin;
+    return in_block && left > t->batch ? t->begin + t->batch : t->n_rows;
+}
+
+/* Goes on behind a pass that ended at row `end`. */
+static void next_pass(vision *t, uint32_t end) {
+    t->row = t->begin;
+    if (t->next == KEYS_AND_VALUES) {
+        t->next = MIX_AND_FEED;
+        return;
+    }
+    if (t->next == MIX_AND_FEED && end < t->n_rows) {
+        t->next = KEYS_AND_VALUES;
+        t->row = t->begin = end;
+        return;
+    }
+    t->row = t->begin = 0;
+    if (t->next == MERGE) {
+        t->next = COMPLETE;
+        return;
+    }
+    if (t->next == MIX_AND_FEED) t->block++;
+    show(t, t->block);
+    t->next = t->block < t->m->cfg->vision.depth ? KEYS_AND_VALUES : MERGE;
+}
+
+bool vision_step(vision *t) {
+    if (t->next == COMPLETE) return false;
+    const uint32_t end = end_of_pass(t), left = end - t->row;
+    const uint32_t n = left < t->max_rows ? left : t->max_rows;
+    const vision_block *w = &t->m->w->vision.blocks[t->block];
+    switch (t->next) {
+    case EMBED:
+        embed(t, t->row, n);
+        break;
+    case KEYS_AND_VALUES:
+        keys_and_values(t, w, t->begin, t->row, n);
+        break;
+    case MIX_AND_FEED:
+        mix_and_feed(t, w, t->begin, t->row, n);
+        break;
+    case MERGE:
+        merge(t, t->out, t->row, n);
+        break;
+    case COMPLETE:
+        break;
+    }
+    t->row += n;
     t->done += n;
-    if (t->in->progress == NULL ||
-        t->in->progress(t->in->progress_context, t->done, passes * t->n_rows) == 0)
-        return CLEF_OK;
-    return clef_fail(err, CLEF_ERR_CANCELLED, "stopped in the vision tower");
+    if (t->row == end) next_pass(t, end);
+    return t->next != COMPLETE;
 }
 
-static uint32_t step_from(const tower *t, uint32_t row, uint32_t end) {
-    return end - row < t->max_rows ? end - row : t->max_rows;
+double vision_share(const vision *t) {
+    const double passes = 2.0 * t->m->cfg->vision.depth + 2.0;
+    return (double)t->done / (passes * t->n_rows);
 }
 
-static void show(const tower *t, uint32_t block) {
-    if (t->in->watch != NULL) t->in->watch(t->in->watch_context, block, t->x);
+void vision_close(vision *t) {
+    if (t == NULL) return;
+    arena_free(&t->mem);
+    free(t);
 }
 
-static clef_status run_block(tower *t, const vision_block *w, clef_error *err) {
-    for (uint32_t begin = 0; begin < t->n_rows; begin += t->batch) {
-        const uint32_t left = t->n_rows - begin;
-        const uint32_t end = begin + (left < t->batch ? left : t->batch);
-        for (uint32_t row = begin, n; row < end; row += n) {
-            n = step_from(t, row, end);
-            keys_and_values(t, w, begin, row, n);
-            TRY(advance(t, n, err));
-        }
-        for (uint32_t row = begin, n; row < end; row += n) {
-            n = step_from(t, row, end);
-            mix_and_feed(t, w, begin, row, n);
-            TRY(advance(t, n, err));
-        }
-    }
-    return CLEF_OK;
-}
-
-static clef_status run(tower *t, float *out, clef_error *err) {
-    prepare_sides(t);
-    for (uint32_t row = 0, n; row < t->n_rows; row += n) {
-        n = step_from(t, row, t->n_rows);
-        embed(t, row, n);
-        TRY(advance(t, n, err));
-    }
-    show(t, 0);
-    for (uint32_t i = 0; i < t->m->cfg->vision.depth; i++) {
-        TRY(run_block(t, &t->m->w->vision.blocks[i], err));
-        show(t, i + 1);
-    }
-    for (uint32_t row = 0, n; row < t->n_rows; row += n) {
-        n = step_from(t, row, t->n_rows);
-        merge(t, out, row, n);
-        TRY(advance(t, n, err));
-    }
-    return CLEF_OK;
-}
-
-clef_status vision_run(const model *m, float *out, const vision_input *in, uint32_t max_rows,
-                       clef_error *err) {
+clef_status vision_open(vision **out, const model *m, float *rows, const vision_input *in,
+                        uint32_t max_rows, clef_error *err) {
     assert(m->cfg->vision.depth > 0);
-    tower t = shape(in, max_rows);
-    t.m = m;
-    clef_status s = CLEF_OK;
-    if (!reserve(&t, m->cfg))
-        s = clef_fail(err, CLEF_ERR_MEMORY, "out of memory for a picture of %u x %u patches",
-                      in->grid.w, in->grid.h);
-    if (s == CLEF_OK) s = run(&t, out, err);
-    arena_free(&t.mem);
-    return s;
+    vision *t = malloc(sizeof *t);
+    if (t != NULL) *t = shape(in, max_rows);
+    if (t == NULL || !reserve(t, m->cfg)) {
+        vision_close(t);
+        return clef_fail(err, CLEF_ERR_MEMORY, "out of memory for a picture of %u x %u patches",
+                         in->grid.w, in->grid.h);
+    }
+    t->m = m;
+    t->out = rows;
+    prepare_sides(t);
+    *out = t;
+    return CLEF_OK;
 }

@@ -17,8 +17,6 @@ typedef struct {
     media_grid grid; /* of patches; h and w are even */
     vision_patches *patches;
     void *patches_context;
-    clef_progress *progress; /* of patch rows times passes over them; nonzero stops. May be NULL */
-    void *progress_context;
     vision_watch *watch; /* may be NULL */
     void *watch_context;
 } vision_input;
@@ -28,13 +26,23 @@ static inline uint32_t vision_rows(media_grid g) {
     return g.t * (g.h / VISION_MERGE) * (g.w / VISION_MERGE);
 }
 
-/* Computes out [vision_rows, cfg->hidden] with the tower of m, which has one, in steps of at most
- * max_rows patches (4 at least). The bits depend on the patches and the grid alone.
- * CLEF_ERR_CANCELLED when progress stops it, CLEF_ERR_MEMORY. */
-clef_status vision_run(const model *m, float *out, const vision_input *in, uint32_t max_rows,
-                       clef_error *err);
+/* A tower at work on one picture or video. */
+typedef struct vision vision;
 
-/* What vision_run takes while it runs, without `out`; SIZE_MAX when no machine has that much. */
+/* Begins out [vision_rows, cfg->hidden] with the tower of m, which has one, in steps of at most
+ * max_rows patches (4 at least). The bits depend on the patches and the grid alone. `out`, m and
+ * what the input points to outlive the work; vision_close accepts NULL and an unfinished one. */
+clef_status vision_open(vision **out, const model *m, float *rows, const vision_input *in,
+                        uint32_t max_rows, clef_error *err);
+void vision_close(vision *v);
+
+/* Takes the next step; false when there is none left and the rows are complete. */
+bool vision_step(vision *v);
+
+/* How much is done, from 0 to 1. */
+double vision_share(const vision *v);
+
+/* What vision_open takes, without the rows; SIZE_MAX when no machine has that much. */
 size_t vision_bytes(const config *cfg, media_grid grid, uint32_t max_rows);
 
 #endif
