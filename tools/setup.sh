@@ -35,6 +35,7 @@ compiles() { # compiler, the text of a program, flags...
     return $status
 }
 in_path() { command -v "$1"; }
+nginx_there() { in_path nginx || test -x /usr/sbin/nginx; } # an ordinary user's path lacks sbin
 
 cc=${CC:-cc}
 need gcc in_path "$cc"
@@ -66,6 +67,8 @@ int main(void) { return 0; }' -lcmocka
     need python3 in_path python3
     need python3-pip python3 -m pip --version
     need minisign in_path minisign
+    need openssl in_path openssl
+    need nginx-light nginx_there
     need ca-certificates test -s /etc/ssl/certs/ca-certificates.crt
 fi
 if [ "$stage" = parity ]; then
