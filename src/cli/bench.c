@@ -10,6 +10,7 @@
 #include "cli/io.h"
 #include "cli/model.h"
 #include "cli/progress.h"
+#include "cli/quote.h"
 #include "cli/term.h"
 
 static const char *const part_names[CLEF_N_PARTS] = {
@@ -52,19 +53,6 @@ static void look_at_machine(machine *m) {
     fclose(f);
 }
 
-static void add_json_text(buf *out, str text) {
-    buf_add_char(out, '"');
-    for (size_t i = 0; i < text.n; i++) {
-        const unsigned char c = (unsigned char)text.p[i];
-        if (c == '"' || c == '\\') buf_add_char(out, '\\');
-        if (c < 0x20)
-            buf_printf(out, "\\u%04x", (unsigned)c);
-        else
-            buf_add_char(out, text.p[i]);
-    }
-    buf_add_char(out, '"');
-}
-
 /* JSON has no word for infinity or for what is no number. */
 static void add_json_number(buf *out, const char *before, double value) {
     buf_add_text(out, before);
@@ -76,7 +64,7 @@ static void add_json_number(buf *out, const char *before, double value) {
 
 static void add_json(buf *out, const clef_bench_result *r, const machine *m, const char *model) {
     buf_add_text(out, "{\"machine\":");
-    add_json_text(out, (str){m->processor.p, m->processor.n});
+    quote_json(out, (str){m->processor.p, m->processor.n});
     buf_printf(out, ",\"processors\":%u,\"load_average\":", cpu_count());
     if (m->load_known) {
         add_json_number(out, "[", m->load[0]);
@@ -87,9 +75,9 @@ static void add_json(buf *out, const clef_bench_result *r, const machine *m, con
         buf_add_text(out, "null");
     }
     buf_add_text(out, ",\"version\":\"" CLEF_VERSION "\",\"model\":");
-    add_json_text(out, str_of(model));
+    quote_json(out, str_of(model));
     buf_add_text(out, ",\"kernels\":");
-    add_json_text(out, str_of(r->kernels));
+    quote_json(out, str_of(r->kernels));
     buf_printf(out, ",\"threads\":%u,\"repeats\":%u,\"chunk\":%u", r->threads, r->repeats,
                (unsigned)r->chunk);
     add_json_number(out, ",\"ceilings\":{\"fma_gflops\":", r->fma_gflops);
