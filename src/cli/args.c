@@ -94,6 +94,26 @@ const command_spec command_table[N_COMMANDS] = {
           "clef convert --model ./clef-flash --out ./clef-flash-int8mix",
           "Name the layers that stay as they are:",
           "clef convert --model ./clef-flash --out ./smaller --layers-16bit 0-15,31"}},
+    [COMMAND_GET] =
+        {"get",
+         "clef get ORG/NAME|MANIFEST [--dir DIR] [--key KEY] [option]",
+         "fetch a model, and go on after an interruption",
+         "Fetches the files that the engine needs from a hub, or from the sources of a signed "
+         "manifest in their order, into the local hub cache or into a plain folder, and prints "
+         "the folder. A file gets its name only when its size and its sum are right; until then "
+         "it is called NAME.part. After an interruption, whatever its reason, the same command "
+         "goes on where it stopped, and what is there already is read and summed, not fetched. "
+         "No other command fetches anything.\n\n"
+         "Whose sums they are: of the released clef-flash, those built into this program; with a "
+         "manifest, those that the owner of the key has signed, and a manifest whose signature is "
+         "missing or wrong is refused; else those that the hub tells over https, SHA-256 for "
+         "large files and git's names for small ones. MANIFEST alone, a URL or a file that ends "
+         "in .json, stands for --manifest.\n\n"
+         "The exit status is 0 when every file is there, else 2; 130 after an interrupt.",
+         {"Fetch the released model, 19.1 GB, for the commands that take its name:",
+          "clef get Cloudflare/clef-flash",
+          "By a manifest that was signed with a key of yours, into a folder:",
+          "clef get clef-flash.json --key me.pub --dir ./clef-flash"}},
     [COMMAND_HELP] = {"help",
                       "clef help [COMMAND | --man]",
                       "explain a command",
@@ -207,14 +227,38 @@ const option_spec option_table[N_OPTIONS] = {
     [OPTION_LAYERS_16BIT] = {"layers-16bit", VALUE_TEXT, "LIST", .commands = BIT(CONVERT),
                              .help = "The layers that int8mix keeps at 16 bit, such as 0-11 or "
                                      "0,3,5-7."},
-    [OPTION_JOBS] = {"jobs", VALUE_NUMBER, "N", 1, 1024, .commands = BIT(CONVERT),
-                     .help = "Threads that convert. Default: as many as this process may run on."},
-    [OPTION_JSON] = {"json", VALUE_NONE, .commands = BIT(INFO) | BIT(BENCH) | BIT(PLAN),
-                     .help = "Print one JSON object instead of text."},
+    [OPTION_JOBS] = {"jobs", VALUE_NUMBER, "N", 1, 1024, .commands = BIT(CONVERT) | BIT(GET),
+                     .help = "Threads that convert; default: as many as this process may run on. "
+                             "Of get the files that come at a time, at most 16; default 4."},
+    [OPTION_DIR] = {"dir", VALUE_TEXT, "DIR", .commands = BIT(GET),
+                    .help = "Fetch into this plain folder instead of the hub cache."},
+    [OPTION_REVISION] = {"revision", VALUE_TEXT, "R", .commands = BIT(GET),
+                         .help = "A branch, a tag or a commit. Default main. A manifest has to be "
+                                 "of this commit."},
+    [OPTION_MANIFEST] = {"manifest", VALUE_TEXT, "FILE|URL", .commands = BIT(GET),
+                         .help = "Fetch what this manifest lists. Its signature is the file of "
+                                 "the same name with .minisig behind it."},
+    [OPTION_KEY] = {"key", VALUE_TEXT, "KEY|FILE", .commands = BIT(GET),
+                    .help = "The minisign public key that has signed the manifest, or its file. "
+                            "Default: the key of Freeweights."},
+    [OPTION_SOURCE] = {"source", VALUE_LIST, "URL...", .commands = BIT(GET),
+                       .help = "Folders of servers that are tried first, in this order."},
+    [OPTION_INCLUDE] = {"include", VALUE_LIST, "PATTERN...", .commands = BIT(GET),
+                        .help = "Fetch the files whose paths match one of these shell patterns, "
+                                "such as '*.json', instead of those that the engine needs."},
+    [OPTION_ALL] = {"all", VALUE_NONE, .commands = BIT(GET), .help = "Fetch every file."},
+    [OPTION_ALLOW_HTTP] = {"allow-http", VALUE_NONE, .commands = BIT(GET),
+                           .help = "Also fetch from servers without https. The sums are checked "
+                                   "all the same, but a hub's own list of them is then as good "
+                                   "as the way it came."},
+    [OPTION_JSON] = {"json", VALUE_NONE, .commands = BIT(INFO) | BIT(BENCH) | BIT(PLAN) | BIT(GET),
+                     .help = "Print JSON instead of text: one object, or of get one a line for "
+                             "the plan, for progress (at most one a second), for every file, and "
+                             "at the end."},
     [OPTION_MAN] = {"man", VALUE_NONE, .commands = BIT(HELP),
                     .help = "Print the manual page, for man(1)."},
     [OPTION_HELP] = {"help", VALUE_NONE,
-                     .commands = ALL_MODEL | BIT(INFO) | BIT(CONVERT) | BIT(HELP),
+                     .commands = ALL_MODEL | BIT(INFO) | BIT(CONVERT) | BIT(GET) | BIT(HELP),
                      .help = "Print this help."},
 };
 
@@ -229,7 +273,12 @@ const help_section help_sections[] = {
     {"Environment",
      "HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME, HOME: where the hub cache is looked for, in this "
      "order: HF_HUB_CACHE, HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub, "
-     "HOME/.cache/huggingface/hub. NO_COLOR: when set, --pretty uses no colour."},
+     "HOME/.cache/huggingface/hub. NO_COLOR: when set, --pretty uses no colour.\n\n"
+     "Of get alone: HF_ENDPOINT, the hub, https://huggingface.co by default; HF_TOKEN, or the file "
+     "HF_TOKEN_PATH or HF_HOME/token: the access token, sent to the hub and to no other server, "
+     "and not at all when HF_HUB_DISABLE_IMPLICIT_TOKEN is set; HF_HUB_OFFLINE: nothing is "
+     "fetched; SSL_CERT_FILE: the authorities to trust instead of the system's; https_proxy, "
+     "no_proxy: as in curl."},
     {NULL, NULL},
 };
 
@@ -486,6 +535,10 @@ static clef_status check_needs(const args *a, clef_error *err) {
             return clef_fail(err, CLEF_ERR_INPUT, "no model is given; usage: %s",
                              command_table[a->command].synopsis);
         return check_gate(a, err);
+    case COMMAND_GET:
+        if (model || a->options[OPTION_MANIFEST].given) return CLEF_OK;
+        return clef_fail(err, CLEF_ERR_INPUT, "neither a model nor a manifest is given; usage: %s",
+                         command_table[a->command].synopsis);
     case COMMAND_ENCODE:
         if (model != a->options[OPTION_TOKENIZER].given) return CLEF_OK;
         return clef_fail(err, CLEF_ERR_INPUT, "%s; usage: %s",

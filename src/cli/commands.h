@@ -12,5 +12,6 @@ clef_status command_bench(const args *a, clef_error *err);
 clef_status command_plan(const args *a, clef_error *err);
 clef_status command_gate(const args *a, clef_error *err);
 clef_status command_convert(const args *a, clef_error *err);
+clef_status command_get(const args *a, clef_error *err);
 
 #endif

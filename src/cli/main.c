@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/io.h"
+#include "cli/model.h"
 #include "cli/stop.h"
 
 enum { EXIT_OURS = 1, EXIT_THEIRS = 2, EXIT_SIGNAL = 128 };
@@ -49,6 +50,8 @@ static clef_status run(const args *a, clef_error *err) {
         return command_gate(a, err);
     case COMMAND_CONVERT:
         return command_convert(a, err);
+    case COMMAND_GET:
+        return command_get(a, err);
     case COMMAND_HELP:
         return print_help(a, err);
     case COMMAND_VERSION:
@@ -85,6 +88,7 @@ int main(int argc, char **argv) {
     clef_error err = {0};
     clef_status s = args_parse(&a, argc, argv, &err);
     if (s == CLEF_OK) s = run(&a, &err);
+    if (s == CLEF_ERR_IO) model_add_advice(&a, &err);
     if (s != CLEF_OK) fprintf(stderr, "clef: %s\n", err.text);
     return exit_status(s);
 }

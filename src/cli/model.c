@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "fetch/get.h"
+
 /* The choices of the table stand in the order of the library's enumerators. */
 static_assert(CLEF_TRUNCATE_NONE == 0 && CLEF_TRUNCATE_STATE == 1, "--truncate none state");
 static_assert(CLEF_CONTROL_PLAIN == 0 && CLEF_CONTROL_REFERENCE == 1 && CLEF_CONTROL_REJECT == 2,
@@ -54,4 +56,17 @@ clef_ask_options model_ask_options(const args *a) {
                               .confidence = (clef_confidence)o[OPTION_CONFIDENCE].choice,
                               .digits = o[OPTION_DIGITS].choice == 1 ? 7 : 4,
                               .any_memory = o[OPTION_ANY_MEMORY].given};
+}
+
+void model_add_advice(const args *a, clef_error *err) {
+    const char *model = a->options[OPTION_MODEL].text;
+    if (a->command == COMMAND_GET || model == NULL) return;
+    buf hub_cache = {0}, text = {0};
+    model_hub_cache(&hub_cache);
+    buf_add_text(&text, err->text);
+    const size_t before = text.n;
+    if (hub_cache.n > 0 && !hub_cache.failed) get_advice(&text, model, hub_cache.p);
+    if (!text.failed && text.n > before) clef_fail(err, err->status, "%s", text.p);
+    buf_free(&hub_cache);
+    buf_free(&text);
 }

@@ -16,4 +16,8 @@ clef_options model_options(const args *a, const buf *hub_cache);
 /* The options of one request. */
 clef_ask_options model_ask_options(const args *a);
 
+/* To the sentence of a failure that is due to a model that is not here, adds which command fetches
+ * it. Nothing is ever fetched by another command. */
+void model_add_advice(const args *a, clef_error *err);
+
 #endif

@@ -13,6 +13,7 @@
  *   - a body may come with any status; only that of a 2xx answer reaches the caller. */
 #include "fetch/http.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -448,6 +449,7 @@ clef_status http_get(http *h, const http_request *request, http_reply *reply, cl
     for (unsigned hops = 0; s == CLEF_OK; hops++) {
         http_reply_free(reply);
         const char *location = NULL;
+        assert(url.p != NULL); /* both buffers hold text whenever the status is CLEF_OK */
         s = read_url(&reply->origin, url.p, h->options.allow_http, err);
         if (s == CLEF_OK) s = hop(h, url.p, &location, err);
         if (s != CLEF_OK || reply->status / 100 == 2) break;
