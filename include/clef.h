@@ -312,6 +312,25 @@ CLEF_API clef_status clef_compare(clef_engine *engine, clef_engine *other,
                                   const clef_gate_options *options, const char *const *requests,
                                   size_t n_requests, char **table, char **report, clef_error *err);
 
+/* ---- looking at every number -------------------------------------------------------------- */
+
+/* Called with one sentence about each thing that is wrong. */
+typedef void clef_finding(void *user, const char *sentence);
+
+/* All zero is the default, but then nobody hears what is wrong. */
+typedef struct {
+    unsigned jobs;           /* threads; 0: as many as this process may run on */
+    clef_progress *progress; /* NULL: none; counts bytes, and may be called on any thread */
+    clef_finding *finding;   /* NULL: none; on the calling thread */
+    void *user;              /* handed to both */
+} clef_scan_options;
+
+/* Opens the model as clef_open does, which binds every tensor, and then looks at every number in
+ * its files: NaN and infinity are findings, a sentence for each tensor that holds some. *sound is
+ * nonzero when there was none; a model that does not open is a finding too. `scan` may be NULL. */
+CLEF_API clef_status clef_scan(const clef_options *options, const clef_scan_options *scan,
+                               int *sound, clef_error *err);
+
 /* ---- converting --------------------------------------------------------------------------- */
 
 typedef enum {

@@ -169,3 +169,29 @@ clef_status hub_file(char **path, const char *dir, const char *name, clef_error 
     free(real);
     return s;
 }
+
+clef_status hub_snapshot(char **repo, char **commit, const char *dir, clef_error *err) {
+    char *root = NULL;
+    TRY(resolve(&root, dir, err));
+    const size_t whole = strlen(root);
+    widen_to_hub_model(root);
+    buf name = {0}, snapshot = {0};
+    clef_status s = CLEF_OK;
+    const char *model = strrchr(root, '/');
+    if (strlen(root) < whole && model != NULL) {
+        /* "/models--Org--Name": no half of a name has "--" in it. */
+        const char *org = model + strlen("/models--"), *dashes = strstr(org, "--");
+        if (dashes != NULL) buf_printf(&name, "%.*s/%s", (int)(dashes - org), org, dashes + 2);
+        buf_add_text(&snapshot, root + strlen(root) + strlen("/snapshots/"));
+        s = buf_status(&name, err);
+        if (s == CLEF_OK) s = buf_status(&snapshot, err);
+    }
+    if (s == CLEF_OK && hub_is_name((str){name.p, name.n}) && is_commit(&snapshot)) {
+        *repo = buf_take(&name);
+        *commit = buf_take(&snapshot);
+    }
+    buf_free(&name);
+    buf_free(&snapshot);
+    free(root);
+    return s;
+}

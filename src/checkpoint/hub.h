@@ -14,6 +14,11 @@ bool hub_is_name(str name);
  * given back with free(). Errors say what was looked for and where. */
 clef_status hub_resolve(char **dir, const char *model, const char *hub_cache, clef_error *err);
 
+/* The name and the commit of the model when folder `dir` is a snapshot of a hub cache,
+ * ".../models--Org--Name/snapshots/COMMIT"; both stay NULL when it is not. Given back with free().
+ */
+clef_status hub_snapshot(char **repo, char **commit, const char *dir, clef_error *err);
+
 /* The path of file `name` of model folder `dir` with all symlinks resolved. It has to stay inside
  * the folder, or, when the folder is a snapshot of a hub cache, inside that model's part of the
  * cache, where the snapshot's links lead. *path is given back with free(). */

@@ -407,6 +407,9 @@ clef_status manifest_builtin(manifest *out, const char *repo, const char *revisi
 
 clef_status manifest_expect(const manifest *m, const char *repo, const char *revision,
                             const char *label, clef_error *err) {
+    if (m->repo.n == 0 && (repo != NULL || revision != NULL))
+        return clef_fail(err, CLEF_ERR_INPUT,
+                         "%s: a list of sums does not say of which model it is", label);
     if (repo != NULL && !str_equal(m->repo, str_of(repo)))
         return clef_fail(err, CLEF_ERR_FORMAT, "%s: a manifest of '%.*s', wanted one of '%s'",
                          label, STR_ARG(m->repo), repo);

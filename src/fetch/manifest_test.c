@@ -310,7 +310,9 @@ static void a_manifest_of_another_model_is_refused(void **state) {
     assert_non_null(strstr(err.text, "a manifest of commit '" COMMIT "'"));
     manifest_free(&m);
     m = right(SUM "  a\n");
-    assert_int_equal(manifest_expect(&m, "Org/Name", NULL, "list", &err), CLEF_ERR_FORMAT);
+    assert_int_equal(manifest_expect(&m, "Org/Name", NULL, "list", &err), CLEF_ERR_INPUT);
+    assert_int_equal(manifest_expect(&m, NULL, COMMIT, "list", &err), CLEF_ERR_INPUT);
+    assert_int_equal(manifest_expect(&m, NULL, NULL, "list", &err), CLEF_OK);
     manifest_free(&m);
 }
 
