@@ -114,6 +114,49 @@ const command_spec command_table[N_COMMANDS] = {
           "clef get Cloudflare/clef-flash",
           "By a manifest that was signed with a key of yours, into a folder:",
           "clef get clef-flash.json --key me.pub --dir ./clef-flash"}},
+    [COMMAND_VERIFY] =
+        {"verify",
+         "clef verify DIR [MANIFEST | ORG/NAME] [--key KEY] [--deep] [option]",
+         "prove that a folder is the model",
+         "Compares the size and the SHA-256 sum of every file with a list, and names each file "
+         "that "
+         "is missing, changed, a link, or there without being listed though the engine might open "
+         "it. Nothing is changed or fetched. DIR may be the name of a model in the hub cache; the "
+         "cache's own names are checked as well then.\n\n"
+         "The list is a signed manifest, or the SHA256SUMS of a converted folder, or, for "
+         "Cloudflare/clef-flash, a table that is built in. Without a second argument the first of "
+         "these is taken: the table, for a snapshot of that model in the hub cache; "
+         "clef-manifest.json in DIR; SHA256SUMS in DIR; the table. A manifest's signature is in a "
+         "file of the same name with .minisig behind it, and is checked before the manifest is "
+         "read. SHA256SUMS need no signature, and then show damage but not forgery; with --key "
+         "they need one.\n\n"
+         "The exit status is 0 when all that is listed and needed is there and right, else 2.",
+         {"Prove a download of the released model:",
+          "clef verify ./clef-flash Cloudflare/clef-flash",
+          "Prove a converted folder with its maker's key, and look at every number in it:",
+          "clef verify ./int8 --key maker.key.pub --deep"}},
+    [COMMAND_MANIFEST] =
+        {"manifest",
+         "clef manifest DIR --repo ORG/NAME [--source URL...] [--out FILE] [option]",
+         "list the files of a folder for others",
+         "Writes the clef-manifest/1 of a folder: whose files they are, at which commit, and path, "
+         "size and SHA-256 sum of each. The same files give the same bytes. In the folder it is "
+         "called clef-manifest.json, where clef verify finds it once it is signed.",
+         {"List a converted folder:",
+          "clef manifest ./int8 --repo Me/int8 --out ./int8/clef-manifest.json",
+          "Say where the files can be had:",
+          "clef manifest ./int8 --repo Me/int8 --source https://example.org/int8/"}},
+    [COMMAND_SIGN] =
+        {"sign",
+         "clef sign FILE --secret-key FILE | --generate --secret-key FILE [option]",
+         "sign a manifest, or make a key to sign with",
+         "Writes FILE.minisig, a signature that clef verify and the program minisign check; secret "
+         "keys of minisign will do. A password, if the key has one, is read from standard input, "
+         "unseen on a terminal. Opening such a key takes some seconds and 1 GiB of memory, which "
+         "is what makes trying passwords costly.",
+         {"Make a key; who checks needs maker.key.pub:",
+          "clef sign --generate --secret-key maker.key",
+          "Sign a manifest:", "clef sign ./int8/clef-manifest.json --secret-key maker.key"}},
     [COMMAND_HELP] = {"help",
                       "clef help [COMMAND | --man]",
                       "explain a command",
@@ -123,7 +166,9 @@ const command_spec command_table[N_COMMANDS] = {
 };
 
 const option_spec option_table[N_OPTIONS] = {
-    [OPTION_MODEL] = {"model", VALUE_TEXT, "DIR", .commands = ALL_MODEL | BIT(INFO) | BIT(CONVERT),
+    [OPTION_MODEL] = {"model", VALUE_TEXT, "DIR",
+                      .commands =
+                          ALL_MODEL | BIT(INFO) | BIT(CONVERT) | BIT(VERIFY) | BIT(MANIFEST),
                       .help = "The checkpoint: a folder in the released layout, or Org/Name, which "
                               "is looked up in the local hub cache and never fetched. DIR may also "
                               "stand alone, without --model."},
@@ -131,7 +176,8 @@ const option_spec option_table[N_OPTIONS] = {
                           .help = "Use this tokenizer.json; no checkpoint is needed."},
     [OPTION_REQUEST] = {"request", VALUE_TEXT, "FILE", .commands = BIT(ASK) | BIT(ENCODE),
                         .help = "The request. Standard input by default and for '-'."},
-    [OPTION_OUT] = {"out", VALUE_TEXT, "FILE", .commands = BIT(ASK) | BIT(ENCODE) | BIT(CONVERT),
+    [OPTION_OUT] = {"out", VALUE_TEXT, "FILE",
+                    .commands = BIT(ASK) | BIT(ENCODE) | BIT(CONVERT) | BIT(MANIFEST) | BIT(SIGN),
                     .help = "Write the result to FILE instead of standard output. FILE is "
                             "replaced only when the result is complete. Of convert the folder to "
                             "make, which must not exist."},
@@ -227,46 +273,84 @@ const option_spec option_table[N_OPTIONS] = {
     [OPTION_LAYERS_16BIT] = {"layers-16bit", VALUE_TEXT, "LIST", .commands = BIT(CONVERT),
                              .help = "The layers that int8mix keeps at 16 bit, such as 0-11 or "
                                      "0,3,5-7."},
-    [OPTION_JOBS] = {"jobs", VALUE_NUMBER, "N", 1, 1024, .commands = BIT(CONVERT) | BIT(GET),
-                     .help = "Threads that convert; default: as many as this process may run on. "
-                             "Of get the files that come at a time, at most 16; default 4."},
+    [OPTION_JOBS] =
+        {"jobs", VALUE_NUMBER, "N", 1, 1024,
+         .commands = BIT(CONVERT) | BIT(GET) | BIT(VERIFY) | BIT(MANIFEST),
+         .help = "Threads that convert or read; default: as many as this process may run on. "
+                 "Of get the files that come at a time, at most 16; default 4."},
     [OPTION_DIR] = {"dir", VALUE_TEXT, "DIR", .commands = BIT(GET),
                     .help = "Fetch into this plain folder instead of the hub cache."},
-    [OPTION_REVISION] = {"revision", VALUE_TEXT, "R", .commands = BIT(GET),
-                         .help = "A branch, a tag or a commit. Default main. A manifest has to be "
-                                 "of this commit."},
-    [OPTION_MANIFEST] = {"manifest", VALUE_TEXT, "FILE|URL", .commands = BIT(GET),
-                         .help = "Fetch what this manifest lists. Its signature is the file of "
-                                 "the same name with .minisig behind it."},
-    [OPTION_KEY] = {"key", VALUE_TEXT, "KEY|FILE", .commands = BIT(GET),
-                    .help = "The minisign public key that has signed the manifest, or its file. "
-                            "Default: the key of Freeweights."},
-    [OPTION_SOURCE] = {"source", VALUE_LIST, "URL...", .commands = BIT(GET),
-                       .help = "Folders of servers that are tried first, in this order."},
+    [OPTION_REVISION] =
+        {"revision", VALUE_TEXT, "R", .commands = BIT(GET) | BIT(VERIFY) | BIT(MANIFEST),
+         .help =
+             "Of get a branch, a tag or a commit, default main; else a commit of 40 or 64 "
+             "hexadecimal digits. A manifest of another commit is refused. A new one is by default "
+             "of the commit of a snapshot in the hub cache, or of a sum over all files."},
+    [OPTION_MANIFEST] =
+        {"manifest", VALUE_TEXT, "FILE|URL", .commands = BIT(GET) | BIT(VERIFY),
+         .help = "The list of files. Its signature is the file of "
+                 "the same name with .minisig behind it. For verify a file, also SHA256SUMS, or "
+                 "Org/Name of the built-in table; it may stand alone, behind DIR."},
+    [OPTION_KEY] = {"key", VALUE_TEXT, "KEY|FILE", .commands = BIT(GET) | BIT(VERIFY) | BIT(SIGN),
+                    .help = "The minisign public key that has signed the list, or its file. "
+                            "Default: the key of Freeweights. With sign --generate the file to "
+                            "write it to; default: that of the secret key with .pub behind it."},
+    [OPTION_SOURCE] = {"source", VALUE_LIST, "URL...", .commands = BIT(GET) | BIT(MANIFEST),
+                       .help =
+                           "Folders of servers: tried first, in this order, or written into the "
+                           "manifest, where they have to be https addresses that end in a slash."},
     [OPTION_INCLUDE] = {"include", VALUE_LIST, "PATTERN...", .commands = BIT(GET),
                         .help = "Fetch the files whose paths match one of these shell patterns, "
                                 "such as '*.json', instead of those that the engine needs."},
-    [OPTION_ALL] = {"all", VALUE_NONE, .commands = BIT(GET), .help = "Fetch every file."},
+    [OPTION_ALL] = {"all", VALUE_NONE, .commands = BIT(GET) | BIT(VERIFY),
+                    .help = "Fetch every file; of verify, files that the engine does not need have "
+                            "to be there too."},
     [OPTION_ALLOW_HTTP] = {"allow-http", VALUE_NONE, .commands = BIT(GET),
                            .help = "Also fetch from servers without https. The sums are checked "
                                    "all the same, but a hub's own list of them is then as good "
                                    "as the way it came."},
-    [OPTION_JSON] = {"json", VALUE_NONE, .commands = BIT(INFO) | BIT(BENCH) | BIT(PLAN) | BIT(GET),
+    [OPTION_REPO] = {"repo", VALUE_TEXT, "ORG/NAME", .commands = BIT(VERIFY) | BIT(MANIFEST),
+                     .help = "Whose files these are. A manifest of another model is refused, "
+                             "however well signed."},
+    [OPTION_DEEP] = {"deep", VALUE_NONE, .commands = BIT(VERIFY),
+                     .help = "Also open the model, which binds every tensor, and look at every "
+                             "number: NaN and infinity are faults."},
+    [OPTION_UNSIGNED] = {"unsigned", VALUE_NONE, .commands = BIT(VERIFY),
+                         .help = "Take a manifest that has no signature; it shows damage, not "
+                                 "forgery."},
+    [OPTION_LEGACY] = {"legacy", VALUE_NONE, .commands = BIT(VERIFY),
+                       .help = "Take the older kind of signature too, which signs the file itself "
+                               "instead of its hash."},
+    [OPTION_FILE] = {"file", VALUE_TEXT, "FILE", .commands = BIT(SIGN),
+                     .help = "The file to sign. It may also stand alone, without --file."},
+    [OPTION_SECRET_KEY] = {"secret-key", VALUE_TEXT, "FILE", .commands = BIT(SIGN),
+                           .help = "The secret key, or with --generate the file to write it to, "
+                                   "which must not be there yet."},
+    [OPTION_COMMENT] = {"comment", VALUE_TEXT, "TEXT", .commands = BIT(SIGN),
+                        .help = "A line that is signed with the file and shown by who checks it. "
+                                "Default: the time and the file's name."},
+    [OPTION_GENERATE] = {"generate", VALUE_NONE, .commands = BIT(SIGN),
+                         .help = "Make a new pair of keys instead, and print the public one."},
+    [OPTION_NO_PASSWORD] = {"no-password", VALUE_NONE, .commands = BIT(SIGN),
+                            .help = "Make a secret key that whoever can read it can use."},
+    [OPTION_JSON] = {"json", VALUE_NONE,
+                     .commands = BIT(INFO) | BIT(BENCH) | BIT(PLAN) | BIT(GET) | BIT(VERIFY),
                      .help = "Print JSON instead of text: one object, or of get one a line for "
                              "the plan, for progress (at most one a second), for every file, and "
                              "at the end."},
     [OPTION_MAN] = {"man", VALUE_NONE, .commands = BIT(HELP),
                     .help = "Print the manual page, for man(1)."},
     [OPTION_HELP] = {"help", VALUE_NONE,
-                     .commands = ALL_MODEL | BIT(INFO) | BIT(CONVERT) | BIT(GET) | BIT(HELP),
+                     .commands = ALL_MODEL | BIT(INFO) | BIT(CONVERT) | BIT(GET) | BIT(VERIFY) |
+                                 BIT(MANIFEST) | BIT(SIGN) | BIT(HELP),
                      .help = "Print this help."},
 };
 
 const help_section help_sections[] = {
     {"Exit status",
      "0 when all went well; 2 for a wrong command line, request or model file, for weights that "
-     "the "
-     "gate refuses, or when the system refused to read or write; 1 for want of memory or a fault "
+     "the gate refuses and folders that are not what their list says, or when the system refused "
+     "to read or write; 1 for want of memory or a fault "
      "of the program; 130 after an "
      "interrupt and 143 after a request to terminate, which take effect between two chunks (a "
      "second one ends the program at once). Every failure is one line on standard error."},
@@ -482,17 +566,20 @@ static clef_status find_command(command_id *out, const char *name, clef_error *e
     return unknown_command(name, err);
 }
 
-/* An argument that is no option: the topic of help, else the model. */
+/* An argument that is no option: the topic of help, the file to sign, a model and, to verify, the
+ * list behind it. */
 static clef_status read_operand(args *out, const char *text, clef_error *err) {
     if (out->command == COMMAND_HELP) {
         if (out->topic != N_COMMANDS)
             return clef_fail(err, CLEF_ERR_INPUT, "unexpected argument '%s'", text);
         return find_command(&out->topic, text, err);
     }
-    if (out->options[OPTION_MODEL].given)
-        return clef_fail(err, CLEF_ERR_INPUT, "unexpected argument '%s': the model is already '%s'",
-                         text, out->options[OPTION_MODEL].text);
-    return set_value(&out->options[OPTION_MODEL], &option_table[OPTION_MODEL], text, err);
+    option_id id = out->command == COMMAND_SIGN ? OPTION_FILE : OPTION_MODEL;
+    if (out->command == COMMAND_VERIFY && out->options[OPTION_MODEL].given) id = OPTION_MANIFEST;
+    if (out->options[id].given)
+        return clef_fail(err, CLEF_ERR_INPUT, "unexpected argument '%s': the %s is already '%s'",
+                         text, option_table[id].name, out->options[id].text);
+    return set_value(&out->options[id], &option_table[id], text, err);
 }
 
 /* Recorded runs, or another checkpoint and requests. */
@@ -515,6 +602,23 @@ static clef_status check_gate(const args *a, clef_error *err) {
     return clef_fail(err, CLEF_ERR_INPUT, "--against needs --requests: what both answer");
 }
 
+/* A file and a key, or a place for a new key. */
+static clef_status check_sign(const args *a, clef_error *err) {
+    static const option_id only[2][3] = {
+        {OPTION_NO_PASSWORD, OPTION_KEY, OPTION_KEY}, /* to make a key */
+        {OPTION_FILE, OPTION_COMMENT, OPTION_OUT}};   /* to sign */
+    const option_value *o = a->options;
+    const bool generate = o[OPTION_GENERATE].given;
+    for (size_t i = 0; i < 3; i++)
+        if (o[only[generate][i]].given)
+            return clef_fail(err, CLEF_ERR_INPUT, "--%s is there %s --generate only",
+                             option_table[only[generate][i]].name, generate ? "without" : "with");
+    if (o[OPTION_SECRET_KEY].given && (generate || o[OPTION_FILE].given)) return CLEF_OK;
+    return clef_fail(err, CLEF_ERR_INPUT, "no %s is given; usage: %s",
+                     o[OPTION_SECRET_KEY].given ? "file to sign" : "secret key",
+                     command_table[a->command].synopsis);
+}
+
 /* What a command cannot do without. */
 static clef_status check_needs(const args *a, clef_error *err) {
     const bool model = a->options[OPTION_MODEL].given;
@@ -524,6 +628,8 @@ static clef_status check_needs(const args *a, clef_error *err) {
     case COMMAND_BENCH:
     case COMMAND_PLAN:
     case COMMAND_CONVERT:
+    case COMMAND_VERIFY:
+    case COMMAND_MANIFEST:
         if (model && a->command == COMMAND_CONVERT && !a->options[OPTION_OUT].given)
             return clef_fail(err, CLEF_ERR_INPUT, "no folder to make is given; usage: %s",
                              command_table[a->command].synopsis);
@@ -539,6 +645,8 @@ static clef_status check_needs(const args *a, clef_error *err) {
         if (model || a->options[OPTION_MANIFEST].given) return CLEF_OK;
         return clef_fail(err, CLEF_ERR_INPUT, "neither a model nor a manifest is given; usage: %s",
                          command_table[a->command].synopsis);
+    case COMMAND_SIGN:
+        return check_sign(a, err);
     case COMMAND_ENCODE:
         if (model != a->options[OPTION_TOKENIZER].given) return CLEF_OK;
         return clef_fail(err, CLEF_ERR_INPUT, "%s; usage: %s",

@@ -13,5 +13,8 @@ clef_status command_plan(const args *a, clef_error *err);
 clef_status command_gate(const args *a, clef_error *err);
 clef_status command_convert(const args *a, clef_error *err);
 clef_status command_get(const args *a, clef_error *err);
+clef_status command_verify(const args *a, clef_error *err);
+clef_status command_manifest(const args *a, clef_error *err);
+clef_status command_sign(const args *a, clef_error *err);
 
 #endif

@@ -52,6 +52,12 @@ static clef_status run(const args *a, clef_error *err) {
         return command_convert(a, err);
     case COMMAND_GET:
         return command_get(a, err);
+    case COMMAND_VERIFY:
+        return command_verify(a, err);
+    case COMMAND_MANIFEST:
+        return command_manifest(a, err);
+    case COMMAND_SIGN:
+        return command_sign(a, err);
     case COMMAND_HELP:
         return print_help(a, err);
     case COMMAND_VERSION:

@@ -21,7 +21,6 @@
 
 #include <stdlib.h>
 
-#include "base/buf.h"
 #include "checkpoint/hub.h"
 #include "checkpoint/model_json.h"
 
@@ -433,4 +432,10 @@ bool manifest_is_needed(str path) {
     const str tail = STR(".safetensors");
     return path.n > tail.n && memchr(path.p, '/', path.n) == NULL &&
            memcmp(path.p + path.n - tail.n, tail.p, tail.n) == 0;
+}
+
+bool manifest_is_aside(str path) {
+    const str notes = STR(".cache/huggingface/");
+    return str_equal(path, STR(MANIFEST_NAME)) || str_equal(path, STR(MANIFEST_NAME ".minisig")) ||
+           (path.n >= notes.n && memcmp(path.p, notes.p, notes.n) == 0);
 }

@@ -7,6 +7,7 @@
 #define FETCH_MANIFEST_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/digest.h"
 #include "base/status.h"
 #include "base/str.h"
@@ -56,8 +57,27 @@ clef_status manifest_expect(const manifest *m, const char *repo, const char *rev
  * rest of a release is for people and other programs. */
 bool manifest_is_needed(str path);
 
+/* Whether a path of a model's folder is no part of the model: its manifest, the signature of that,
+ * and the notes of huggingface_hub. */
+bool manifest_is_aside(str path);
+
 /* Whether the path may name a file below a folder: relative, parts between single slashes, none of
  * them "." or "..", printable ASCII without a backslash. On failure *why says what is wrong. */
 bool manifest_is_path(str path, const char **why);
+
+typedef struct {
+    const char *dir;            /* a folder */
+    const char *repo;           /* "Org/Name"; NULL: that of a snapshot in a hub cache */
+    const char *revision;       /* NULL: the commit of such a snapshot, else a sum over all files */
+    const char *const *sources; /* [n_sources] */
+    size_t n_sources;
+    unsigned jobs;           /* threads; 0: as many as this process may run on */
+    clef_progress *progress; /* NULL: none; counts bytes, on any thread, one call at a time */
+    void *user;
+} manifest_options;
+
+/* Appends the clef-manifest/1 of a folder, which manifest_parse takes. The same files and options
+ * give the same bytes. */
+clef_status manifest_make(buf *out, const manifest_options *o, clef_error *err);
 
 #endif

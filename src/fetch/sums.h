@@ -6,7 +6,7 @@
 #include "base/status.h"
 
 typedef struct {
-    const char *path;        /* of the file */
+    char *path;              /* of the file */
     uint64_t size;           /* in: what it is believed to be; out: the bytes read */
     char sha256[DIGEST_HEX]; /* out, unless failed */
     clef_error failure;      /* CLEF_OK when the sum is right; a file that could not be read is no

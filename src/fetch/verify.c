@@ -44,18 +44,18 @@ static clef_status take_builtin(verify_result *r, const char *repo, const char *
     return buf_status(&r->list, err);
 }
 
-/* Checks the signature in `path`, which may be missing where `optional`. */
-static clef_status check_signature(verify_result *r, str text, const char *path, bool optional,
+/* Checks the signature in `path`. Without a key of the caller's, sums go without, and a manifest
+ * too where that is allowed and there is none. */
+static clef_status check_signature(verify_result *r, str text, bool sums, const char *path,
                                    const verify_options *o, clef_error *err) {
     r->trust = VERIFY_NOT_SIGNED;
-    if (!file_is_named(path)) {
-        if (optional) return CLEF_OK;
-        return clef_fail(err, CLEF_ERR_IO,
-                         "%s: there is no signature; without one a manifest shows damage, not "
-                         "forgery, and is taken only with --unsigned",
-                         path);
-    }
-    if (optional && o->key == NULL) return CLEF_OK;
+    const bool there = file_is_named(path);
+    if (o->key == NULL && (sums || (o->not_signed && !there))) return CLEF_OK;
+    if (!there)
+        return clef_fail(
+            err, CLEF_ERR_IO,
+            "%s: there is no signature; without one a list shows damage, not forgery%s", path,
+            sums ? "" : ", and is taken only with --unsigned");
     minisign_key key;
     TRY(minisign_key_read(&key, o->key != NULL ? o->key : MINISIGN_FREEWEIGHTS, err));
     buf signature = {0};
@@ -86,8 +86,7 @@ static clef_status take_file(verify_result *r, const char *path, const verify_op
     if (s == CLEF_OK) s = file_read(&text, path, MANIFEST_MAX_BYTES, err);
     if (s == CLEF_OK) {
         const bool sums = text.n == 0 || text.p[0] != '{';
-        s = check_signature(r, (str){text.p, text.n}, signature.p,
-                            o->key == NULL && (sums || o->not_signed), o, err);
+        s = check_signature(r, (str){text.p, text.n}, sums, signature.p, o, err);
     }
     if (s == CLEF_OK) s = manifest_parse(&r->m, (str){text.p, text.n}, path, err);
     buf_free(&text);
@@ -275,13 +274,7 @@ static clef_status check_listed(verify_result *r, const roots *at, const verify_
     r->seconds = cpu_seconds() - begin;
     for (size_t i = 0; s == CLEF_OK && i < n_sums; i++)
         s = judge(r, &r->files[of[i]], &sums[i], &r->m.files[of[i]], at, err);
-    for (size_t i = 0; i < n_sums; i++) {
-        union {
-            const char *in;
-            void *out;
-        } path = {.in = sums[i].path};
-        free(path.out);
-    }
+    for (size_t i = 0; i < n_sums; i++) free(sums[i].path);
     free(sums);
     free(of);
     return s;
@@ -289,13 +282,10 @@ static clef_status check_listed(verify_result *r, const roots *at, const verify_
 
 /* ---- what else is there ---- */
 
-/* The lists themselves, and the notes that huggingface_hub keeps in folders it downloads to. */
+/* What no list of the model has to name. */
 static bool is_expected(str path) {
-    static const char *const names[] = {MANIFEST_NAME, MANIFEST_NAME SIGNATURE_TAIL, MANIFEST_SUMS,
-                                        MANIFEST_SUMS SIGNATURE_TAIL};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (str_equal(path, str_of(names[i]))) return true;
-    return begins_with(path.p, ".cache/huggingface/");
+    return manifest_is_aside(path) || str_equal(path, STR(MANIFEST_SUMS)) ||
+           str_equal(path, STR(MANIFEST_SUMS SIGNATURE_TAIL));
 }
 
 static clef_status check_others(verify_result *r, clef_error *err) {

@@ -40,7 +40,11 @@ static void add_json(buf *out, const verify_result *r) {
     add_member(out, "revision", or_null(r->m.revision.p));
     add_member(out, "trust", trusts[r->trust]);
     add_member(out, "key", or_null(r->key_id));
-    add_member(out, "comment", r->trust == VERIFY_SIGNED ? r->comment.p : NULL);
+    buf_add_text(out, ", \"comment\": ");
+    if (r->trust == VERIFY_SIGNED) /* valid UTF-8 */
+        pyjson_string(out, (str){r->comment.p, r->comment.n});
+    else
+        buf_add_text(out, "null");
     buf_printf(out, ", \"bytes\": %llu, \"seconds\": %.6f, \"files\": [",
                (unsigned long long)r->bytes, r->seconds);
     for (size_t i = 0; i < r->n_files; i++) {
@@ -66,16 +70,19 @@ static void add_trust(buf *out, const verify_result *r) {
     case VERIFY_SIGNED:
         buf_printf(out, "signed by key %s, %s\nsigned comment: ", r->key_id,
                    r->own_key ? "which you gave" : "that of Freeweights");
-        buf_add_safe(out, (str){r->comment.p, r->comment.n});
+        for (size_t i = 0; i < r->comment.n; i++) /* printable but for tabs */
+            buf_add_char(out, r->comment.p[i] == '\t' ? ' ' : r->comment.p[i]);
         break;
     case VERIFY_NOT_SIGNED:
-        buf_add_text(out, "not signed: it shows damage, not forgery");
+        buf_add_text(out, "no signature was checked: this shows damage, not forgery");
         break;
     }
 }
 
 static void add_text(buf *out, const verify_result *r) {
-    buf_printf(out, "%-10s %s\n%-10s ", "folder", r->dir, "list");
+    buf_printf(out, "%-10s ", "folder");
+    buf_add_safe(out, str_of(r->dir));
+    buf_printf(out, "\n%-10s ", "list");
     buf_add_safe(out, (str){r->list.p, r->list.n});
     if (r->m.repo.n > 0) buf_printf(out, "\n%-10s %s at %s", "model", r->m.repo.p, r->m.revision.p);
     buf_printf(out, "\n%-10s ", "trust");
@@ -95,9 +102,9 @@ static void add_text(buf *out, const verify_result *r) {
     }
     buf_printf(out, "%zu of %zu listed files right", r->n_of[VERIFY_RIGHT], r->m.n_files);
     if (r->n_faults > 0) buf_printf(out, ", %zu fault%s", r->n_faults, r->n_faults == 1 ? "" : "s");
-    const double seconds = r->seconds > 1e-6 ? r->seconds : 1e-6;
-    buf_printf(out, "; %.2f GB summed in %.1f s, %.2f GB/s\n", (double)r->bytes / 1e9, r->seconds,
-               (double)r->bytes / 1e9 / seconds);
+    buf_printf(out, "; %.1f MB summed in %.1f s", (double)r->bytes / 1e6, r->seconds);
+    if (r->seconds >= 0.05) buf_printf(out, ", %.2f GB/s", (double)r->bytes / 1e9 / r->seconds);
+    buf_add_char(out, '\n');
 }
 
 clef_status verify_report(buf *out, const verify_result *r, bool as_json, clef_error *err) {
