@@ -70,8 +70,7 @@ static void add_trust(buf *out, const verify_result *r) {
     case VERIFY_SIGNED:
         buf_printf(out, "signed by key %s, %s\nsigned comment: ", r->key_id,
                    r->own_key ? "which you gave" : "that of Freeweights");
-        for (size_t i = 0; i < r->comment.n; i++) /* printable but for tabs */
-            buf_add_char(out, r->comment.p[i] == '\t' ? ' ' : r->comment.p[i]);
+        buf_add_str(out, (str){r->comment.p, r->comment.n}); /* printable, tabs included */
         break;
     case VERIFY_NOT_SIGNED:
         buf_add_text(out, "no signature was checked: this shows damage, not forgery");
