@@ -47,6 +47,11 @@ PARITY_MK := $(wildcard tools/*/parity*.mk)
 
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 CLI_OBJ := $(CLI_SRC:%.c=$(B)/%.o)
+# Files that the server carries.
+ifneq ($(wildcard $(filter src/server/%,$(CLI_SRC))),)
+EMBEDDED := $(B)/embedded/page_html.o $(B)/embedded/openapi_json.o
+CLI_OBJ += $(EMBEDDED)
+endif
 TEST_BIN := $(TEST_SRC:%.c=$(B)/%)
 TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
@@ -78,6 +83,14 @@ $(B)/libclef.so: $(LIB_OBJ)
 $(B)/cli.a: $(filter-out $(B)/src/cli/main.o,$(CLI_OBJ))
 	@rm -f $@
 	$(call say,ar,$@) $(AR) rcs $@ $^
+$(B)/embedded/page_html.c: src/server/page.html $(B)/tools/embed
+	@mkdir -p $(@D)
+	$(call say,embed,$<) $(B)/tools/embed page_html $< > $@.part && mv $@.part $@
+$(B)/embedded/openapi_json.c: src/server/openapi.json $(B)/tools/embed
+	@mkdir -p $(@D)
+	$(call say,embed,$<) $(B)/tools/embed openapi_json $< > $@.part && mv $@.part $@
+$(EMBEDDED): %.o: %.c src/server/generated.h Makefile
+	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(CFLAGS_ALL) -c -o $@ $<
 # The man page is the program's own help text.
 $(B)/clef.1: $(B)/clef
 	$(B)/clef help --man > $@.part && mv $@.part $@

@@ -12,8 +12,8 @@
 #include "base/str.h"
 
 #define BIT(command) (1u << COMMAND_##command)
-#define ALL_MODEL (BIT(ASK) | BIT(ENCODE) | BIT(BENCH) | BIT(GATE) | BIT(PLAN))
-#define RUNS (BIT(ASK) | BIT(BENCH) | BIT(GATE))
+#define ALL_MODEL (BIT(ASK) | BIT(ENCODE) | BIT(BENCH) | BIT(GATE) | BIT(PLAN) | BIT(SERVE))
+#define RUNS (BIT(ASK) | BIT(BENCH) | BIT(GATE) | BIT(SERVE))
 
 const command_spec command_table[N_COMMANDS] = {
     [COMMAND_ASK] =
@@ -157,6 +157,26 @@ const command_spec command_table[N_COMMANDS] = {
          {"Make a key; who checks needs maker.key.pub:",
           "clef sign --generate --secret-key maker.key",
           "Sign a manifest:", "clef sign ./int8/clef-manifest.json --secret-key maker.key"}},
+    [COMMAND_SERVE] =
+        {"serve",
+         "clef serve --model DIR [--host HOST] [--port N] [--config FILE] [option]",
+         "answer requests over HTTP",
+         "Answers POST /v1/systemone and its relatives over HTTP/1.1; GET / is a page to try it, "
+         "GET /openapi.json describes every route. It listens on this machine alone unless --host "
+         "says otherwise, and encryption is a proxy's job. Requests wait in a queue of --queue "
+         "places and share the computation; a full queue answers 429. A client that leaves takes "
+         "its request with it.\n\n"
+         "SIGTERM or SIGINT: no new requests, those that are here are answered within --grace "
+         "seconds, exit status 0; a second one ends the program at once. SIGHUP: the key file is "
+         "read and the log opened again. What cannot be started (port, model, key file) is one "
+         "line "
+         "on standard error and exit status 2.\n\n"
+         "Beyond what the library refuses, the server refuses with 422 what clients of the API "
+         "cannot read: a null state, a null level, numbers that no double holds, and more "
+         "questions, options, levels, images or nesting than the options below allow.",
+         {"Serve on this machine:", "clef serve --model ./clef-flash",
+          "Serve a network, with keys, options from a file:",
+          "clef serve --config clef.conf --host 0.0.0.0 --api-key-file clef.keys"}},
     [COMMAND_HELP] = {"help",
                       "clef help [COMMAND | --man]",
                       "explain a command",
@@ -187,28 +207,30 @@ const option_spec option_table[N_OPTIONS] = {
                        .help = "Also print question, option and logit of every option to standard "
                                "error, one option a line, separated by tabs."},
     [OPTION_CONFIDENCE] = {"confidence", VALUE_CHOICE, .choices = {"top", "typesafe", "entropy"},
-                           .commands = BIT(ASK),
+                           .commands = BIT(ASK) | BIT(SERVE),
                            .help = "What the answer calls confidence: the largest probability; "
                                    "TypeSafe's formula, 0 at uniform and 1 at certain; or one "
                                    "minus the entropy over its maximum. Default top."},
-    [OPTION_DIGITS] = {"digits", VALUE_CHOICE, .choices = {"4", "7"}, .commands = BIT(ASK),
+    [OPTION_DIGITS] = {"digits", VALUE_CHOICE, .choices = {"4", "7"},
+                       .commands = BIT(ASK) | BIT(SERVE),
                        .help = "Decimals of printed probabilities. Default 4."},
     [OPTION_MAX_LENGTH] = {"max-length", VALUE_NUMBER, "N", 1, UINT32_MAX,
-                           .commands = BIT(ASK) | BIT(ENCODE),
+                           .commands = BIT(ASK) | BIT(ENCODE) | BIT(SERVE),
                            .help = "The most tokens a record may have. Default 16384."},
     [OPTION_MAX_STATE_TOKENS] =
-        {"max-state-tokens", VALUE_NUMBER, "N", 0, UINT32_MAX, .commands = BIT(ASK) | BIT(ENCODE),
+        {"max-state-tokens", VALUE_NUMBER, "N", 0, UINT32_MAX,
+         .commands = BIT(ASK) | BIT(ENCODE) | BIT(SERVE),
          .help = "Keep only the first N tokens of the state; 0 keeps none. No such "
                  "limit by default."},
     [OPTION_TRUNCATE] = {"truncate", VALUE_CHOICE, .choices = {"none", "state"},
-                         .commands = BIT(ASK) | BIT(ENCODE),
+                         .commands = BIT(ASK) | BIT(ENCODE) | BIT(SERVE),
                          .help = "What happens to a record longer than --max-length: refuse it, "
                                  "naming both numbers, or cut the end of the state as the "
                                  "reference does; x_truncated_tokens in the answer then says "
                                  "by how much. Default none."},
     [OPTION_CONTROL_TOKENS] = {"control-tokens", VALUE_CHOICE,
                                .choices = {"plain", "reference", "reject"},
-                               .commands = BIT(ASK) | BIT(ENCODE),
+                               .commands = BIT(ASK) | BIT(ENCODE) | BIT(SERVE),
                                .help = "What the spelling of a control token in the request's "
                                        "text becomes: ordinary text, the control token as in the "
                                        "reference, or an error. Default plain."},
@@ -240,7 +262,7 @@ const option_spec option_table[N_OPTIONS] = {
                           .help = "Questions of a record. Default 4."},
     [OPTION_OPTIONS] = {"options", VALUE_NUMBER, "N", 1, UINT16_MAX, .commands = BIT(PLAN),
                         .help = "Options of a record over all questions. Default 16."},
-    [OPTION_ANY_MEMORY] = {"any-memory", VALUE_NONE, .commands = BIT(ASK),
+    [OPTION_ANY_MEMORY] = {"any-memory", VALUE_NONE, .commands = BIT(ASK) | BIT(SERVE),
                            .help = "Compute even when the memory that clef plan reckons with is "
                                    "not there; it is refused otherwise, with both figures."},
     [OPTION_FIXTURES] = {"fixtures", VALUE_LIST, "FILE...", .commands = BIT(GATE),
@@ -338,6 +360,104 @@ const option_spec option_table[N_OPTIONS] = {
                      .help = "Print JSON instead of text: one object, or of get one a line for "
                              "the plan, for progress (at most one a second), for every file, and "
                              "at the end."},
+    [OPTION_HOST] = {"host", VALUE_TEXT, "HOST", .commands = BIT(SERVE),
+                     .help = "The address to listen on: 127.0.0.1, ::1, 0.0.0.0, or a name. "
+                             "Default 127.0.0.1."},
+    [OPTION_PORT] = {"port", VALUE_NUMBER, "N", 0, 65535, .commands = BIT(SERVE),
+                     .help = "The port; 0 takes a free one, which the log names. Default 8423."},
+    [OPTION_API_KEY] = {"api-key", VALUE_TEXT, "KEY", .commands = BIT(SERVE),
+                        .help =
+                            "A key that requests have to bring: Authorization: Bearer KEY. Every "
+                            "user of this machine can see it in the list of processes; "
+                            "--api-key-file is better."},
+    [OPTION_API_KEY_FILE] = {"api-key-file", VALUE_TEXT, "FILE", .commands = BIT(SERVE),
+                             .help = "A file of such keys, one a line; '#' begins a comment line. "
+                                     "Without any key everybody may ask."},
+    [OPTION_SERVED_NAME] = {"served-name", VALUE_TEXT, "NAME", .commands = BIT(SERVE),
+                            .help = "The model's name in answers. Default clef-flash."},
+    [OPTION_ALIAS] = {"alias", VALUE_LIST, "NAME...", .commands = BIT(SERVE),
+                      .help = "More names that requests may use for the model, beside those of "
+                              "clef-flash and jev-latest."},
+    [OPTION_ANY_MODEL] = {"any-model", VALUE_NONE, .commands = BIT(SERVE),
+                          .help = "Take any model name in requests."},
+    [OPTION_STRICT] = {"strict", VALUE_NONE, .commands = BIT(SERVE),
+                       .help = "Refuse a request that names no model."},
+    [OPTION_ALLOW_HOST] = {"allow-host", VALUE_LIST, "NAME...", .commands = BIT(SERVE),
+                           .help =
+                               "Host names that requests may be sent to, beside loopback's; '*' "
+                               "for any. A server on another address answers to all unless "
+                               "this is given."},
+    [OPTION_ALLOW_ORIGIN] = {"allow-origin", VALUE_LIST, "ORIGIN...", .commands = BIT(SERVE),
+                             .help = "Origins whose pages may ask, such as https://app.example, "
+                                     "beside pages from this machine; '*' for any."},
+    [OPTION_QUEUE] = {"queue", VALUE_NUMBER, "N", 1, 1000000, .commands = BIT(SERVE),
+                      .help = "Requests that may wait. Default 64."},
+    [OPTION_BATCH_TOKENS] = {"batch-tokens", VALUE_NUMBER, "N", 1, UINT32_MAX,
+                             .commands = BIT(SERVE),
+                             .help = "Tokens of the requests that are computed beside the one that "
+                                     "waited longest. Default 4096."},
+    [OPTION_DEADLINE] = {"deadline", VALUE_NUMBER, "SECONDS", 1, 1000000, .commands = BIT(SERVE),
+                         .help = "Give a request up after this time, with 503. No deadline by "
+                                 "default: a client that leaves ends its request anyway."},
+    [OPTION_CACHE_BYTES] = {"cache-bytes", VALUE_NUMBER, "N", 0, INT64_MAX, .commands = BIT(SERVE),
+                            .help = "Memory for computed states, so that new questions about the "
+                                    "same state cost their own tokens only. Default 0: none."},
+    [OPTION_ANSWER_CACHE_BYTES] = {"answer-cache-bytes", VALUE_NUMBER, "N", 0, INT64_MAX,
+                                   .commands = BIT(SERVE),
+                                   .help = "Memory for finished answers, given again to an equal "
+                                           "request; equal requests in flight share one "
+                                           "computation. 0 turns both off. Default 67108864."},
+    [OPTION_ANSWER_CACHE_SECONDS] = {"answer-cache-seconds", VALUE_NUMBER, "N", 1, 1000000,
+                                     .commands = BIT(SERVE),
+                                     .help = "How long an answer is kept. Default 300."},
+    [OPTION_MAX_BODY] = {"max-body", VALUE_NUMBER, "BYTES", 1024, 1 << 30, .commands = BIT(SERVE),
+                         .help = "The most bytes of a request's body. Default 33554432."},
+    [OPTION_MAX_DEPTH] = {"max-depth", VALUE_NUMBER, "N", 4, 512, .commands = BIT(SERVE),
+                          .help = "Nested arrays and objects in a body. Default 128."},
+    [OPTION_MAX_QUESTIONS] = {"max-questions", VALUE_NUMBER, "N", 1, UINT16_MAX,
+                              .commands = BIT(SERVE),
+                              .help = "Questions of a request. Default 256."},
+    [OPTION_MAX_OPTIONS] = {"max-options", VALUE_NUMBER, "N", 1, UINT16_MAX, .commands = BIT(SERVE),
+                            .help = "Options of a choice. Default 255."},
+    [OPTION_MAX_LEVELS] = {"max-levels", VALUE_NUMBER, "N", 1, UINT16_MAX, .commands = BIT(SERVE),
+                           .help = "Levels of a score. Default 10."},
+    [OPTION_MAX_IMAGES] = {"max-images", VALUE_NUMBER, "N", 0, 1000, .commands = BIT(SERVE),
+                           .help = "Images of a request. Default 8."},
+    [OPTION_MAX_BATCH] = {"max-batch", VALUE_NUMBER, "N", 1, 100000, .commands = BIT(SERVE),
+                          .help = "Requests in one body of /v1/systemone/batch. Default 256; a "
+                                  "batch also has to fit into the queue."},
+    [OPTION_MAX_CONNECTIONS] = {"max-connections", VALUE_NUMBER, "N", 1, 100000,
+                                .commands = BIT(SERVE),
+                                .help = "Open connections; more are answered 503. Default 1024."},
+    [OPTION_HEAD_SECONDS] = {"head-seconds", VALUE_NUMBER, "N", 1, 3600, .commands = BIT(SERVE),
+                             .help = "Time for the head of a request; for its body the same and a "
+                                     "second for each 16 KiB. Then 408. Default 20."},
+    [OPTION_IDLE_SECONDS] = {"idle-seconds", VALUE_NUMBER, "N", 1, 3600, .commands = BIT(SERVE),
+                             .help = "How long a connection may wait between two requests. "
+                                     "Default 75."},
+    [OPTION_WRITE_SECONDS] = {"write-seconds", VALUE_NUMBER, "N", 1, 3600, .commands = BIT(SERVE),
+                              .help = "How long a client may leave an answer unread. Default 30."},
+    [OPTION_GRACE] = {"grace", VALUE_NUMBER, "SECONDS", 0, 1000000, .commands = BIT(SERVE),
+                      .help = "Time to finish requests after SIGTERM; then they are answered 503. "
+                              "Default 30."},
+    [OPTION_LOG] = {"log", VALUE_TEXT, "FILE", .commands = BIT(SERVE),
+                    .help =
+                        "Append the access log to FILE instead of writing it to standard error; "
+                        "'none' for no log."},
+    [OPTION_LOG_FORMAT] = {"log-format", VALUE_CHOICE, .choices = {"text", "json"},
+                           .commands = BIT(SERVE), .help = "The form of its lines. Default text."},
+    [OPTION_LOG_BODIES] = {"log-bodies", VALUE_NONE, .commands = BIT(SERVE),
+                           .help = "Also log requests and answers, states and all. Without it the "
+                                   "log holds nothing of either."},
+    [OPTION_WARMUP] = {"warmup", VALUE_NONE, .commands = BIT(SERVE),
+                       .help = "Compute a small request before /ready says so."},
+    [OPTION_CHECK] = {"check", VALUE_NONE, .commands = BIT(SERVE),
+                      .help = "Check options, keys, log and model, and exit."},
+    [OPTION_CONFIG] = {"config", VALUE_TEXT, "FILE", .commands = BIT(SERVE),
+                       .help =
+                           "Read options from FILE too: a line 'name = value' for --name value, "
+                           "'name' alone for an option without a value, several values "
+                           "separated by blanks, '#' before a comment. The command line wins."},
     [OPTION_MAN] = {"man", VALUE_NONE, .commands = BIT(HELP),
                     .help = "Print the manual page, for man(1)."},
     [OPTION_HELP] = {"help", VALUE_NONE,
@@ -636,6 +756,10 @@ static clef_status check_needs(const args *a, clef_error *err) {
         if (model) return CLEF_OK;
         return clef_fail(err, CLEF_ERR_INPUT, "no model is given; usage: %s",
                          command_table[a->command].synopsis);
+    case COMMAND_SERVE: /* the file may name the model */
+        if (model || a->options[OPTION_CONFIG].given) return CLEF_OK;
+        return clef_fail(err, CLEF_ERR_INPUT, "no model is given; usage: %s",
+                         command_table[a->command].synopsis);
     case COMMAND_GATE:
         if (!model)
             return clef_fail(err, CLEF_ERR_INPUT, "no model is given; usage: %s",
@@ -689,4 +813,16 @@ clef_status args_parse(args *out, int argc, char **argv, clef_error *err) {
         return CLEF_OK;
     }
     return check_needs(out, err);
+}
+
+clef_status args_add(args *out, int argc, char **argv, clef_error *err) {
+    args more = {.command = out->command};
+    for (int at = 0; at < argc;) TRY(read_option(&more, &at, argc, argv, err));
+    for (int i = 0; i < N_OPTIONS; i++) {
+        option_value *from = &more.options[i], *to = &out->options[i];
+        if (!from->given || to->given) continue;
+        *to = *from;
+        if (from->list == &from->text) to->list = &to->text;
+    }
+    return CLEF_OK;
 }

@@ -20,6 +20,7 @@ typedef enum {
     COMMAND_VERIFY,
     COMMAND_MANIFEST,
     COMMAND_SIGN,
+    COMMAND_SERVE,
     COMMAND_HELP,
     N_COMMANDS,
     COMMAND_VERSION = N_COMMANDS /* the option --version alone; not in the table */
@@ -77,6 +78,40 @@ typedef enum {
     OPTION_COMMENT,
     OPTION_GENERATE,
     OPTION_NO_PASSWORD,
+    OPTION_HOST,
+    OPTION_PORT,
+    OPTION_API_KEY,
+    OPTION_API_KEY_FILE,
+    OPTION_SERVED_NAME,
+    OPTION_ALIAS,
+    OPTION_ANY_MODEL,
+    OPTION_STRICT,
+    OPTION_ALLOW_HOST,
+    OPTION_ALLOW_ORIGIN,
+    OPTION_QUEUE,
+    OPTION_BATCH_TOKENS,
+    OPTION_DEADLINE,
+    OPTION_CACHE_BYTES,
+    OPTION_ANSWER_CACHE_BYTES,
+    OPTION_ANSWER_CACHE_SECONDS,
+    OPTION_MAX_BODY,
+    OPTION_MAX_DEPTH,
+    OPTION_MAX_QUESTIONS,
+    OPTION_MAX_OPTIONS,
+    OPTION_MAX_LEVELS,
+    OPTION_MAX_IMAGES,
+    OPTION_MAX_BATCH,
+    OPTION_MAX_CONNECTIONS,
+    OPTION_HEAD_SECONDS,
+    OPTION_IDLE_SECONDS,
+    OPTION_WRITE_SECONDS,
+    OPTION_GRACE,
+    OPTION_LOG,
+    OPTION_LOG_FORMAT,
+    OPTION_LOG_BODIES,
+    OPTION_WARMUP,
+    OPTION_CHECK,
+    OPTION_CONFIG,
     OPTION_JSON,
     OPTION_MAN,
     OPTION_HELP,
@@ -137,5 +172,10 @@ typedef struct {
 /* Reads the command line into *out, whose strings stay those of argv. CLEF_ERR_INPUT names the
  * argument that is wrong, and the nearest spelling of an unknown one. */
 clef_status args_parse(args *out, int argc, char **argv, clef_error *err);
+
+/* Takes options that were not given, "--name=value" or "--name" with its values behind it, from
+ * argv[0] on, as if they stood on the command line of out's command; what was given there stays.
+ * The strings have to outlive *out. */
+clef_status args_add(args *out, int argc, char **argv, clef_error *err);
 
 #endif

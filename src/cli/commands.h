@@ -16,5 +16,6 @@ clef_status command_get(const args *a, clef_error *err);
 clef_status command_verify(const args *a, clef_error *err);
 clef_status command_manifest(const args *a, clef_error *err);
 clef_status command_sign(const args *a, clef_error *err);
+clef_status command_serve(const args *a, clef_error *err);
 
 #endif

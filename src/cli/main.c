@@ -58,6 +58,8 @@ static clef_status run(const args *a, clef_error *err) {
         return command_manifest(a, err);
     case COMMAND_SIGN:
         return command_sign(a, err);
+    case COMMAND_SERVE:
+        return command_serve(a, err);
     case COMMAND_HELP:
         return print_help(a, err);
     case COMMAND_VERSION:

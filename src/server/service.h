@@ -1,0 +1,55 @@
+/* service.h - the server without its sockets: what every route works with.
+ *
+ * A request comes in two steps. service_head sees the head and may answer at once (a wrong path, a
+ * missing key, a length beyond the limit), so that a body which will be refused is never read.
+ * Otherwise service_answer gets the whole body and blocks until there is an answer. */
+#ifndef SERVER_SERVICE_H
+#define SERVER_SERVICE_H
+
+#include "server/answers.h"
+#include "server/call.h"
+#include "server/check.h"
+#include "server/guard.h"
+#include "server/keys.h"
+#include "server/log.h"
+#include "server/metrics.h"
+#include "server/names.h"
+
+typedef struct {
+    check_limits limits;
+    size_t max_body;      /* bytes of a body */
+    size_t max_bodies;    /* bytes of all bodies held at once */
+    clef_ask_options ask; /* for every request; progress and user are set by the service */
+    model_names names;
+    guard guard;
+} service_rules;
+
+typedef enum { SERVICE_LOADING, SERVICE_READY, SERVICE_STOPPING } service_state;
+
+typedef struct {
+    service_rules rules;
+    api_keys *keys;
+    answers *kept; /* NULL: nothing is kept or merged */
+    access_log *log;
+    metrics counts;
+    clef_engine *engine; /* set before `state` becomes SERVICE_READY, and not read before */
+    double load_s;
+    atomic_int state;           /* service_state */
+    atomic_llong created;       /* of the checkpoint, in seconds since 1970 */
+    atomic_size_t bodies_bytes; /* held now */
+    atomic_bool cancel;         /* running requests stop */
+} service;
+
+/* True when *r is the answer; false when the body is wanted. */
+bool service_head(service *s, call *c, reply *r);
+
+void service_answer(service *s, call *c, reply *r);
+
+/* Adds what every answer has: ids, timing, cross-origin headers. A reply that ran out of memory
+ * becomes a 503. */
+void service_finish_headers(service *s, const call *c, reply *r);
+
+/* Counts and logs a request that is over; status 499 for a client that left. */
+void service_log(service *s, const call *c, const reply *r);
+
+#endif
