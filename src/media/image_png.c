@@ -9,8 +9,8 @@
  *   - gamma, profiles and all other chunks are ignored, so they are not even unpacked.
  * Of an animated file libpng reads the default image, which is Pillow's first frame too.
  *
- * Rows arrive in the picture's own memory, in 1, 2 or 3 bytes a pixel, and are spread to three from
- * their end backwards. */
+ * Rows arrive in the picture's own memory, gray ones in 1 or 2 bytes a pixel, and are spread to
+ * three from their end backwards. */
 #include "media/image_codec.h"
 
 #include <png.h>
@@ -49,17 +49,8 @@ static void ignore_warning(png_structp png, png_const_charp text) {
     (void)text;
 }
 
-/* ---- spreading rows -------------------------------------------------------------------------- */
-
-static void spread_palette(uint8_t *row, uint32_t w, const png_color *palette, int n) {
-    for (uint32_t x = w; x-- > 0;) {
-        const uint8_t index = row[x];
-        uint8_t *to = row + (size_t)x * CHANNELS;
-        to[0] = index < n ? palette[index].red : index;
-        to[1] = index < n ? palette[index].green : index;
-        to[2] = index < n ? palette[index].blue : index;
-    }
-}
+/* ---- spreading gray rows -----------------------------------------------------------------------
+ */
 
 static void spread_gray(uint8_t *row, uint32_t w) {
     for (uint32_t x = w; x-- > 0;) memset(row + (size_t)x * CHANNELS, row[x], CHANNELS);
@@ -73,17 +64,13 @@ static void spread_gray16(uint8_t *row, uint32_t w) {
 }
 
 static void spread(reader *r, int color, int depth) {
-    png_colorp palette = NULL;
-    int n_palette = 0;
-    png_get_PLTE(r->png, r->info, &palette, &n_palette);
+    if ((color & PNG_COLOR_MASK_COLOR) != 0) return;
+    const bool wide = color == PNG_COLOR_TYPE_GRAY && depth == 16;
     for (uint32_t y = 0; y < r->out.h; y++) {
-        uint8_t *row = r->rows[y];
-        if (color == PNG_COLOR_TYPE_PALETTE)
-            spread_palette(row, r->out.w, palette, n_palette);
-        else if (color == PNG_COLOR_TYPE_GRAY && depth == 16)
-            spread_gray16(row, r->out.w);
-        else if ((color & PNG_COLOR_MASK_COLOR) == 0)
-            spread_gray(row, r->out.w);
+        if (wide)
+            spread_gray16(r->rows[y], r->out.w);
+        else
+            spread_gray(r->rows[y], r->out.w);
     }
 }
 
@@ -111,10 +98,10 @@ static void decode(reader *r) {
         return;
     }
     for (uint32_t y = 0; y < h; y++) r->rows[y] = r->out.rgb + (size_t)y * w * CHANNELS;
-    if (color == PNG_COLOR_TYPE_PALETTE) png_set_packing(r->png);
+    if (color == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(r->png);
     if (color == PNG_COLOR_TYPE_GRAY && depth < 8) png_set_expand_gray_1_2_4_to_8(r->png);
     if (depth == 16 && color != PNG_COLOR_TYPE_GRAY) png_set_strip_16(r->png);
-    if ((color & PNG_COLOR_MASK_ALPHA) != 0) png_set_strip_alpha(r->png);
+    png_set_strip_alpha(r->png); /* a palette may have got it from tRNS */
     png_read_image(r->png, r->rows);
     spread(r, color, depth);
 }
