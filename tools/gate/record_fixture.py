@@ -60,4 +60,5 @@ def main():
                   f"{sum(m <= 0.02 for m in margins)} near ties")
 
 
-main()
+if __name__ == "__main__":
+    main()
