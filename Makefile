@@ -141,6 +141,7 @@ $(FUZZ_BIN): $(B)/%: %.c $(B)/libclef.a Makefile
 $(B)/tests/cli_test: | $(B)/clef
 $(B)/tests/synth_test: | $(B)/tools/synth
 $(B)/tests/convert_test: | $(B)/tools/synth
+$(B)/tests/formats_test: | $(B)/tools/synth
 $(B)/tests/plan_test: | $(B)/tools/peak
 
 .PHONY: tests tools fuzzers run-tests

@@ -335,8 +335,16 @@ CLEF_API clef_status clef_scan(const clef_options *options, const clef_scan_opti
 
 typedef enum {
     CLEF_FORMAT_INT8MIX = 0, /* int8 linears, but the first layers stay at 16 bit */
-    CLEF_FORMAT_INT8         /* int8 linears in all layers */
+    CLEF_FORMAT_INT8,        /* int8 linears in all layers */
+    CLEF_FORMAT_INT6,        /* int6 and wider where it matters: 7.5 bits a weight at most */
+    CLEF_FORMAT_INT4MIX,     /* int4 and wider where it matters: 5.5 bits a weight at most */
+    CLEF_FORMAT_INT4         /* int4 linears in all layers, which changes answers: for comparison */
 } clef_format;
+
+typedef enum {
+    CLEF_TABLES_KEEP = 0, /* the embedding and lm_head stay as they are */
+    CLEF_TABLES_INT8      /* they become int8 */
+} clef_tables;
 
 /* Beside `model` and `out` all zero is the default. */
 typedef struct {
@@ -344,19 +352,31 @@ typedef struct {
     const char *hub_cache; /* as in clef_options */
     const char *out;       /* the folder to make; it must not exist, its parent must */
     clef_format format;
-    const char *layers_16bit; /* int8mix: "0-11" or "0,3,5-7"; NULL: the first 12 of 32 layers, and
-                               * the same share of other depths */
-    unsigned jobs;            /* threads; 0: as many as this process may run on */
-    clef_progress *progress;  /* NULL: none; counts bytes */
+    const char *layers_16bit; /* "0-11" or "0,3,5-7": layers that stay at 16 bit; NULL: of int8mix
+                               * the first 12 of 32 and the same share of other depths, else none.
+                               * Not for int8 and int4, which have none */
+    clef_tables tables;
+    unsigned jobs;           /* threads; 0: as many as this process may run on */
+    clef_progress *progress; /* NULL: none; counts bytes */
     void *user;
 } clef_convert_options;
 
-/* Writes a checkpoint folder whose backbone linears are int8 (blocks of 32 along the input axis
- * with F16 scales); clef_open takes it like the released one. The source is only read. The bytes
- * written depend on the source's bytes, format and layers alone. The folder is made as
- * "OUT.partial" and renamed when complete; after an interruption the same call goes on with what is
- * there. */
-CLEF_API clef_status clef_convert(const clef_convert_options *options, clef_error *err);
+typedef struct {
+    uint64_t source_bytes, written_bytes; /* all files read, and all of the folder */
+    uint64_t n_linears, n_converted; /* of the backbone; those that became codes, with tables */
+    double bits_per_weight;          /* over all linears of the backbone, scales included */
+    double relative_error;           /* rms of what the codes lose over rms of the weights */
+    double worst_error;              /* the most that one matrix loses, as above */
+    char worst[160];                 /* its name */
+} clef_convert_result;
+
+/* Writes a checkpoint folder whose backbone linears are codes of 8, 6 or 4 bits (blocks of 32 along
+ * the input axis with F16 scales); clef_open takes it like the released one. The source is only
+ * read. The bytes written depend on the source's bytes, format, tables and layers alone. The folder
+ * is made as "OUT.partial" and renamed when complete; after an interruption the same call goes on
+ * with what is there. `result` may be NULL. */
+CLEF_API clef_status clef_convert(const clef_convert_options *options, clef_convert_result *result,
+                                  clef_error *err);
 
 /* The version of the library at run time, CLEF_VERSION of its build. */
 CLEF_API const char *clef_version(void);

@@ -49,7 +49,7 @@ static void shell(const char *format, ...) {
 
 static clef_status convert(const char *source, const char *out, clef_error *err) {
     const clef_convert_options o = {.model = at(source), .out = at(out), .jobs = 2};
-    return clef_convert(&o, err);
+    return clef_convert(&o, NULL, err);
 }
 
 static int make_models(void **state) {
@@ -172,7 +172,7 @@ static void the_bytes_do_not_depend_on_the_threads(void **state) {
     for (unsigned jobs = 1; jobs <= 5; jobs += 2) {
         clef_error err = {0};
         const clef_convert_options o = {.model = at("src"), .out = at("again/"), .jobs = jobs};
-        if (clef_convert(&o, &err) != CLEF_OK) fail_msg("%s", err.text);
+        if (clef_convert(&o, NULL, &err) != CLEF_OK) fail_msg("%s", err.text);
         assert_same_folders("done", "again");
         folder_remove(at("again"));
     }
@@ -184,7 +184,7 @@ static void layers_can_be_named(void **state) {
     safetensors *st = NULL;
     const clef_convert_options o = {
         .model = at("src"), .out = at("named"), .layers_16bit = "0,3-4,7"};
-    if (clef_convert(&o, &err) != CLEF_OK) fail_msg("%s", err.text);
+    if (clef_convert(&o, NULL, &err) != CLEF_OK) fail_msg("%s", err.text);
     open_model(&st, "named");
     for (unsigned i = 0; i < 8; i++) {
         char name[100];
@@ -283,7 +283,7 @@ static void info_tells_format_bits_and_losses(void **state) {
     assert_true(loads);
     assert_non_null(strstr(text, "\nformat             int8mix\n"));
     assert_non_null(strstr(text, "\nbits by layer      0-2: 16, 3-7: 8.5\n"));
-    assert_non_null(strstr(text, "\nint8 linears       38\n"));
+    assert_non_null(strstr(text, "\nconverted weights  38 int8\n"));
     assert_non_null(strstr(text, "\n  lost at most     0.00"));
     clef_text_free(text);
 }
@@ -308,7 +308,7 @@ static unsigned count_calls(void) {
     ending e = {0};
     const clef_convert_options o = {
         .model = at("src"), .out = at("counted"), .progress = end_at, .user = &e};
-    assert_int_equal(clef_convert(&o, NULL), CLEF_OK);
+    assert_int_equal(clef_convert(&o, NULL, NULL), CLEF_OK);
     folder_remove(at("counted"));
     return e.calls;
 }
@@ -332,7 +332,7 @@ static void a_cancelled_conversion_goes_on_to_the_same_bytes(void **state) {
         clef_error err = {0};
         const clef_convert_options o = {
             .model = at("src"), .out = at("resumed"), .progress = end_at, .user = &e};
-        assert_int_equal(clef_convert(&o, &err), CLEF_ERR_CANCELLED);
+        assert_int_equal(clef_convert(&o, NULL, &err), CLEF_ERR_CANCELLED);
         assert_says(&err, "the same command goes on");
         assert_not_there("resumed");
     }
@@ -354,7 +354,7 @@ static int in_child(void (*before)(void), ending *e) {
                                         .progress = e == NULL ? NULL : end_at,
                                         .user = e};
         if (before != NULL) before();
-        const clef_status s = clef_convert(&o, &err);
+        const clef_status s = clef_convert(&o, NULL, &err);
         folder_write(&home, "sentence", str_of(err.text));
         _exit((int)s);
     }
@@ -394,7 +394,7 @@ static void stop_behind_the_shard(const char *source, const char *out) {
     ending e = {.last = count_calls()};
     const clef_convert_options o = {
         .model = at(source), .out = at(out), .progress = end_at, .user = &e};
-    assert_int_equal(clef_convert(&o, NULL), CLEF_ERR_CANCELLED);
+    assert_int_equal(clef_convert(&o, NULL, NULL), CLEF_ERR_CANCELLED);
 }
 
 static void a_finished_shard_is_taken_over_only_if_it_is_whole(void **state) {
@@ -500,7 +500,7 @@ static void two_conversions_to_one_target_are_refused(void **state) {
     bool tried = false;
     const clef_convert_options o = {
         .model = at("src"), .out = at("both"), .progress = convert_inside, .user = &tried};
-    assert_int_equal(clef_convert(&o, NULL), CLEF_OK);
+    assert_int_equal(clef_convert(&o, NULL, NULL), CLEF_OK);
     assert_true(tried);
     assert_same_folders("done", "both");
     folder_remove(at("both"));
@@ -600,25 +600,25 @@ static void wrong_options_are_refused(void **state) {
         clef_error err = {0};
         const clef_convert_options o = {
             .model = at("src"), .out = at("out"), .layers_16bit = lists[i]};
-        assert_int_equal(clef_convert(&o, &err), CLEF_ERR_INPUT);
+        assert_int_equal(clef_convert(&o, NULL, &err), CLEF_ERR_INPUT);
         assert_says(&err, "is no list of layers such as 0-11 or 0,3,5-7 below 8");
     }
     clef_error err = {0};
     clef_convert_options o = {.model = at("src"), .out = at("out"), .layers_16bit = "0-7"};
-    assert_int_equal(clef_convert(&o, &err), CLEF_ERR_INPUT);
+    assert_int_equal(clef_convert(&o, NULL, &err), CLEF_ERR_INPUT);
     assert_says(&err, "nothing is left to convert");
     o = (clef_convert_options){.model = at("src"), .out = at("out"), .format = (clef_format)7};
-    assert_int_equal(clef_convert(&o, &err), CLEF_ERR_INPUT);
+    assert_int_equal(clef_convert(&o, NULL, &err), CLEF_ERR_INPUT);
     o.format = CLEF_FORMAT_INT8;
     o.layers_16bit = "0";
-    assert_int_equal(clef_convert(&o, &err), CLEF_ERR_INPUT);
+    assert_int_equal(clef_convert(&o, NULL, &err), CLEF_ERR_INPUT);
     assert_says(&err, "int8 has no 16-bit layers");
     o = (clef_convert_options){.model = at("src"), .out = at("out"), .jobs = 1025};
-    assert_int_equal(clef_convert(&o, &err), CLEF_ERR_INPUT);
+    assert_int_equal(clef_convert(&o, NULL, &err), CLEF_ERR_INPUT);
     o = (clef_convert_options){.model = at("src")};
-    assert_int_equal(clef_convert(&o, &err), CLEF_ERR_INPUT);
+    assert_int_equal(clef_convert(&o, NULL, &err), CLEF_ERR_INPUT);
     o = (clef_convert_options){.out = at("out")};
-    assert_int_equal(clef_convert(&o, &err), CLEF_ERR_INPUT);
+    assert_int_equal(clef_convert(&o, NULL, &err), CLEF_ERR_INPUT);
     assert_not_there("out.partial");
 }
 
@@ -644,7 +644,7 @@ static void a_folder_cut_short_is_refused(void **state) {
     static const struct {
         const char *command, *words;
     } cuts[] = {
-        {"rm bundle.json", "bundle.json is missing, and the weights are int8"},
+        {"rm bundle.json", "bundle.json is missing, and weights are codes"},
         {"rm " SHARD, SHARD},
         {"truncate -s -1 " SHARD, SHARD},
         {"rm model.safetensors.index.json", "model.safetensors"},
@@ -696,8 +696,8 @@ static void files_of_another_conversion_are_found(void **state) {
 static void a_bundle_of_another_version_is_refused(void **state) {
     (void)state;
     copy_folder("done", "bad");
-    shell("sed -i 's/\"version\": 1/\"version\": 2/' '%s/bundle.json'", at("bad"));
-    assert_bad(CLEF_ERR_UNSUPPORTED, "version 2, this program reads version 1");
+    shell("sed -i 's/\"version\": 2/\"version\": 3/' '%s/bundle.json'", at("bad"));
+    assert_bad(CLEF_ERR_UNSUPPORTED, "version 3, this program reads version 2");
     copy_folder("done", "bad");
     shell("sed -i 's/\"clef-bundle\"/\"bundle\"/' '%s/bundle.json'", at("bad"));
     assert_bad(CLEF_ERR_FORMAT, "format 'bundle', wanted 'clef-bundle'");
@@ -711,12 +711,12 @@ static void members_that_are_wrong_or_missing_are_named(void **state) {
         {"s/\"files\"/\"filles\"/", "'files' is missing or not an array"},
         {"s/\"modules\"/\"m\"/", "'modules' is missing or not an array"},
         {"s/\"quantisation\"/\"q\"/", "'modules' is missing or not an array"},
-        {"s/\"version\": 1/\"version\": \"1\"/", "'version' is missing or not a whole number"},
+        {"s/\"version\": 2/\"version\": \"2\"/", "'version' is missing or not a whole number"},
         {"s/\"path\": \"config.json\"/\"path\": \"..\\/config.json\"/", "is no name of a file"},
         {"s/\"path\": \"config.json\"/\"path\": 3/", "'path' is missing or not a string"},
         {"s/\"bytes\": \\([0-9]*\\)/\"bytes\": \\11/", "bytes, bundle.json lists"},
-        {"/up_proj/d", "int8 weights, the model has 38"},
-        {"s/layers.5.mlp.up_proj/layers.0.mlp.up_proj/", "is no I8 weight with scales"},
+        {"/up_proj/d", "weights of codes, the model has 38"},
+        {"s/layers.5.mlp.up_proj/layers.0.mlp.up_proj/", "is no int8 weight with scales"},
     };
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
         copy_folder("done", "bad");
@@ -763,7 +763,7 @@ static void a_wrong_number_of_blocks_is_refused(void **state) {
 static void an_unknown_member_is_ignored(void **state) {
     (void)state;
     copy_folder("done", "bad");
-    shell("sed -i 's/\"version\": 1/\"version\": 1, \"note\": [null]/' '%s/bundle.json'",
+    shell("sed -i 's/\"version\": 2/\"version\": 2, \"note\": [null]/' '%s/bundle.json'",
           at("bad"));
     clef_engine *e = NULL;
     const clef_options o = {.model = at("bad")};
@@ -782,7 +782,7 @@ static void memory_that_runs_out_is_told(void **state) {
         clef_error err = {0};
         const clef_convert_options o = {.model = at("src"), .out = at("short"), .jobs = 1};
         oom_fail_at(n);
-        s = clef_convert(&o, &err);
+        s = clef_convert(&o, NULL, &err);
         oom_stop();
         if (s == CLEF_OK) break;
         assert_int_equal(s, CLEF_ERR_MEMORY);

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 
+#include "checkpoint/codes.h"
 #include "compute/fmath.h"
 
 typedef enum {
@@ -286,6 +287,7 @@ static void each_slot(const config *cfg, slot_visit *visit, void *context) {
                                      .head = groups[g].head,
                                      .use = r->use,
                                      .linear = g == LAYERS && r->use == BIND_MATRIX,
+                                     .table = g == MODEL && r->use == BIND_MATRIX,
                                      .layer = i,
                                      .vision = g == VISION || g == BLOCKS,
                                      .rank = r->rank},
@@ -371,34 +373,30 @@ static bool is_mlx_conv(const tensor *found, const bind_tensor *wanted) {
            found->shape[1] == wanted->shape[2] && found->shape[2] == wanted->shape[1];
 }
 
-/* The scales of an int8 weight, or NULL. */
+/* The scales of a weight of codes, or NULL. */
 static const tensor *find_scales(const safetensors *st, str weight) {
     char name[160];
     const int n = snprintf(name, sizeof name, "%.*s_scale", STR_ARG(weight));
     return safetensors_find(st, (str){name, (size_t)n});
 }
 
-static bool all_zero(const unsigned char *codes) {
-    for (int i = 0; i < INT8_BLOCK; i++)
-        if (codes[i] != 0) return false;
-    return true;
-}
-
-/* Codes and scales that no converter writes: -128, which is outside the symmetric range, and a
- * scale that is not a positive number, unless it is zero and its block too. */
-static clef_status check_int8_values(const safetensors *st, str name, const tensor *codes,
-                                     const tensor *scales, clef_error *problem) {
-    const unsigned char *data = codes->data;
-    const unsigned char *bad = memchr(data, 0x80, codes->bytes);
-    if (bad != NULL)
+/* Codes and scales that no converter writes: a code outside the symmetric range, and a scale that
+ * is not a positive number, unless it is zero and its block too. */
+static clef_status check_values(const safetensors *st, str name, dtype type, const tensor *codes,
+                                const tensor *scales, clef_error *problem) {
+    const size_t n_blocks = scales->bytes / sizeof(uint16_t);
+    const size_t bad = codes_find_bad(type, codes->data, n_blocks * INT8_BLOCK);
+    const int most = (1 << (dtype_bits(type) - 1)) - 1;
+    if (bad < n_blocks * INT8_BLOCK)
         return clef_fail(problem, CLEF_ERR_FORMAT,
-                         "%s: tensor '%.*s' holds code -128 at value %zu, wanted -127 to 127",
-                         safetensors_file_of(st, codes), STR_ARG(name), (size_t)(bad - data));
-    for (size_t i = 0; i < scales->bytes / sizeof(uint16_t); i++) {
+                         "%s: tensor '%.*s' holds code %d at value %zu, wanted %d to %d",
+                         safetensors_file_of(st, codes), STR_ARG(name), -most - 1, bad, -most,
+                         most);
+    for (size_t i = 0; i < n_blocks; i++) {
         uint16_t bits;
         memcpy(&bits, (const char *)scales->data + i * sizeof bits, sizeof bits);
         if (bits > 0 && bits < 0x7C00u) continue;
-        if (bits == 0 && all_zero(data + i * INT8_BLOCK)) continue;
+        if (bits == 0 && codes_zero(type, codes->data, i)) continue;
         return clef_fail(problem, CLEF_ERR_FORMAT,
                          "%s: tensor '%.*s_scale' holds %g at value %zu, wanted a positive number",
                          safetensors_file_of(st, scales), STR_ARG(name), (double)f16_to_float(bits),
@@ -407,9 +405,9 @@ static clef_status check_int8_values(const safetensors *st, str name, const tens
     return CLEF_OK;
 }
 
-/* An int8 weight whose shape is right. */
-static clef_status check_int8(const safetensors *st, const tensor *codes, const bind_tensor *wanted,
-                              clef_error *problem) {
+/* A weight of codes whose shape is right. */
+static clef_status check_codes(const safetensors *st, dtype type, const tensor *codes,
+                               const bind_tensor *wanted, clef_error *problem) {
     const char *file = safetensors_file_of(st, codes);
     if (wanted->shape[1] % INT8_BLOCK != 0)
         return clef_fail(
@@ -419,8 +417,8 @@ static clef_status check_int8(const safetensors *st, const tensor *codes, const 
     const tensor *scales = find_scales(st, wanted->name);
     if (scales == NULL)
         return clef_fail(problem, CLEF_ERR_FORMAT,
-                         "%s: tensor '%.*s_scale' is missing, '%.*s' is I8", safetensors_path(st),
-                         STR_ARG(wanted->name), STR_ARG(wanted->name));
+                         "%s: tensor '%.*s_scale' is missing, '%.*s' is %s", safetensors_path(st),
+                         STR_ARG(wanted->name), STR_ARG(wanted->name), dtype_name(codes->type));
     const uint64_t shape[2] = {wanted->shape[0], wanted->shape[1] / INT8_BLOCK};
     if (scales->type != DTYPE_F16 || scales->rank != 2 ||
         memcmp(scales->shape, shape, sizeof shape) != 0) {
@@ -433,7 +431,7 @@ static clef_status check_int8(const safetensors *st, const tensor *codes, const 
                          safetensors_file_of(st, scales), STR_ARG(wanted->name),
                          dtype_name(scales->type), found, want, INT8_BLOCK);
     }
-    return check_int8_values(st, wanted->name, codes, scales, problem);
+    return check_values(st, wanted->name, type, codes, scales, problem);
 }
 
 static clef_status check_tensor(const safetensors *st, const bind_tensor *wanted,
@@ -442,7 +440,10 @@ static clef_status check_tensor(const safetensors *st, const bind_tensor *wanted
     if (t == NULL)
         return clef_fail(problem, CLEF_ERR_FORMAT, "%s: tensor '%.*s' is missing",
                          safetensors_path(st), STR_ARG(wanted->name));
-    if (!same_shape(t, wanted)) {
+    const dtype type =
+        wanted->linear && wanted->rank == 2 ? codes_of(t, wanted->shape[1]) : t->type;
+    const bool packed = type != t->type && t->shape[0] == wanted->shape[0];
+    if (!packed && !same_shape(t, wanted)) {
         char found[200], want[100];
         show_shape(found, sizeof found, t->shape, t->rank);
         show_shape(want, sizeof want, wanted->shape, wanted->rank);
@@ -451,7 +452,8 @@ static clef_status check_tensor(const safetensors *st, const bind_tensor *wanted
             safetensors_file_of(st, t), STR_ARG(wanted->name), found, want,
             is_mlx_conv(t, wanted) ? " (this is the MLX layout, which is not supported)" : "");
     }
-    if (t->type == DTYPE_I8 && wanted->linear) return check_int8(st, t, wanted, problem);
+    if (packed || (t->type == DTYPE_I8 && (wanted->linear || wanted->table)))
+        return check_codes(st, type, t, wanted, problem);
     if (t->type != DTYPE_BF16 && t->type != DTYPE_F16 && t->type != DTYPE_F32)
         return clef_fail(problem, CLEF_ERR_FORMAT,
                          "%s: tensor '%.*s' is %s, wanted BF16, F16 or F32",
@@ -473,14 +475,14 @@ static void check_slot(void *context, const slot *s) {
         c->report(c->context, &problem);
 }
 
-/* Whether `name` holds the scales of an int8 weight, which check_slot has looked at. */
+/* Whether `name` holds the scales of a weight of codes, which check_slot has looked at. */
 static bool is_scale(const safetensors *st, str name) {
     const str suffix = STR("_scale");
     if (name.n < suffix.n) return false;
     const str weight = {name.p, name.n - suffix.n};
     const tensor *t = safetensors_find(st, weight);
     return str_equal((str){name.p + weight.n, suffix.n}, suffix) && t != NULL &&
-           t->type == DTYPE_I8;
+           (t->type == DTYPE_I8 || t->type == DTYPE_U8);
 }
 
 static void check_extra(const checker *c, const config *cfg, bool head) {
@@ -558,16 +560,17 @@ static void bind_slot(void *context, const slot *s) {
     void *at = destination(b, s) + s->offset;
     const bind_use use = s->tensor.use;
     if (use == BIND_MATRIX || use == BIND_QKV) {
-        const tensor *scales = t->type == DTYPE_I8 ? find_scales(b->model, s->tensor.name) : NULL;
+        const dtype type = codes_of(t, s->tensor.shape[1]);
+        const tensor *scales = codes_type(type) ? find_scales(b->model, s->tensor.name) : NULL;
         const uint32_t n_parts = use == BIND_QKV ? 3 : 1;
         const uint32_t n_out = (uint32_t)t->shape[0] / n_parts;
         uint32_t n_in = 1; /* a convolution without overlap is a matrix over what a patch holds */
-        for (uint32_t d = 1; d < t->rank; d++) n_in *= (uint32_t)t->shape[d];
+        for (uint32_t d = 1; d < t->rank; d++) n_in *= (uint32_t)s->tensor.shape[d];
         const char *data = t->data;
         for (uint32_t i = 0; i < n_parts; i++)
             ((matrix *)at)[i] = (matrix){.data = data + t->bytes / n_parts * i,
                                          .scales = scales == NULL ? NULL : scales->data,
-                                         .type = t->type,
+                                         .type = type,
                                          .n_out = n_out,
                                          .n_in = n_in};
         return;

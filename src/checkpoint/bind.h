@@ -144,7 +144,8 @@ typedef struct {
     str name;
     bool head; /* of joint_head.safetensors, else of the model */
     bind_use use;
-    bool linear;    /* a linear of the backbone: may be int8 with scales in "NAME_scale" */
+    bool linear;    /* a linear of the backbone: may be codes with scales in "NAME_scale" */
+    bool table;     /* embed_tokens or lm_head: may be int8 codes with scales */
     uint32_t layer; /* of the backbone, where linear */
     bool vision;    /* of the tower */
     uint32_t rank;

@@ -539,8 +539,10 @@ static void the_mlx_layout_is_told_apart(void **state) {
 
 static void a_wrong_type_is_named(void **state) {
     (void)state;
-    wrong((fault){.name = "lm_head.weight", .type = DTYPE_I8},
-          "tensor 'lm_head.weight' is I8, wanted BF16, F16 or F32");
+    wrong((fault){.name = "lm_head.weight", .type = DTYPE_U8},
+          "tensor 'lm_head.weight' is U8, wanted BF16, F16 or F32");
+    wrong((fault){.name = "model.language_model.norm.weight", .type = DTYPE_I8},
+          "tensor 'model.language_model.norm.weight' is I8, wanted BF16, F16 or F32");
     wrong((fault){.name = "model.language_model.layers.0.linear_attn.A_log", .type = DTYPE_F64},
           "is F64, wanted BF16, F16 or F32");
     wrong((fault){.name = "lm_head.weight", .type = DTYPE_I16}, "is I16, wanted");

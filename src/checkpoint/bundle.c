@@ -9,6 +9,7 @@
 
 #include "base/digest.h"
 #include "base/file.h"
+#include "checkpoint/codes.h"
 #include "checkpoint/hub.h"
 #include "checkpoint/model_json.h"
 
@@ -110,10 +111,18 @@ static clef_status check_file(const folder *f, const json *entry, clef_error *er
 /* ---- modules ----------------------------------------------------------------------------------
  */
 
+/* Whether the codes are what bundle.json calls them. */
+static bool is_format(const tensor *codes, const tensor *scales, str format) {
+    if (scales->rank != 2 || scales->shape[1] > UINT64_MAX / INT8_BLOCK) return false;
+    const dtype type = codes_of(codes, scales->shape[1] * INT8_BLOCK);
+    return codes_type(type) && str_equal(format, str_of(codes_name(type)));
+}
+
 static clef_status check_module(const folder *f, const json *entry, clef_error *err) {
-    str name, sum;
+    str name, sum, format;
     char hex[DIGEST_HEX];
     TRY(get_text(&name, f, entry, "name", err));
+    TRY(get_text(&format, f, entry, "format", err));
     TRY(get_text(&sum, f, entry, "scales_sha256", err));
     buf scale_name = {0};
     buf_printf(&scale_name, "%.*s_scale", STR_ARG(name));
@@ -122,10 +131,10 @@ static clef_status check_module(const folder *f, const json *entry, clef_error *
     clef_status s = buf_status(&scale_name, err);
     buf_free(&scale_name);
     TRY(s);
-    if (codes == NULL || codes->type != DTYPE_I8 || scales == NULL)
+    if (codes == NULL || scales == NULL || !is_format(codes, scales, format))
         return clef_fail(err, CLEF_ERR_FORMAT,
-                         "%s: tensor '%.*s' is no I8 weight with scales, %s lists it as one",
-                         safetensors_path(f->model), STR_ARG(name), BUNDLE_NAME);
+                         "%s: tensor '%.*s' is no %.*s weight with scales, %s lists it as one",
+                         safetensors_path(f->model), STR_ARG(name), STR_ARG(format), BUNDLE_NAME);
     TRY(digest_bytes(hex, scales->data, scales->bytes, err));
     if (str_equal(sum, str_of(hex))) return CLEF_OK;
     buf what = {0};
@@ -136,10 +145,13 @@ static clef_status check_module(const folder *f, const json *entry, clef_error *
     return s;
 }
 
-static uint32_t count_int8(const safetensors *model) {
+/* A release has no tensor of these types. */
+static uint32_t count_codes(const safetensors *model) {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < safetensors_count(model); i++)
-        n += safetensors_at(model, i).tensor->type == DTYPE_I8;
+    for (uint32_t i = 0; i < safetensors_count(model); i++) {
+        const dtype type = safetensors_at(model, i).tensor->type;
+        n += type == DTYPE_I8 || type == DTYPE_U8;
+    }
     return n;
 }
 
@@ -156,16 +168,16 @@ static clef_status check_all(const folder *f, const json *object, const char *na
 
 clef_status bundle_check(const json **out, const char *dir, const safetensors *model, arena *mem,
                          clef_error *err) {
-    const uint32_t n_int8 = count_int8(model);
+    const uint32_t n_codes = count_codes(model);
     char *path = file_join(dir, BUNDLE_NAME);
     if (path == NULL) return clef_fail_memory(err);
     const bool there = file_exists(path);
     free(path);
     *out = NULL;
-    if (!there && n_int8 == 0) return CLEF_OK;
+    if (!there && n_codes == 0) return CLEF_OK;
     if (!there)
         return clef_fail(err, CLEF_ERR_FORMAT,
-                         "%s/%s is missing, and the weights are int8: only part of a converted "
+                         "%s/%s is missing, and weights are codes: only part of a converted "
                          "model is here",
                          dir, BUNDLE_NAME);
     folder f = {.dir = dir, .model = model};
@@ -176,9 +188,9 @@ clef_status bundle_check(const json **out, const char *dir, const safetensors *m
     TRY(check_all(&f, root, "files", check_file, &n_files, err));
     TRY(check_all(&f, json_get(root, STR("quantisation")), "modules", check_module, &n_modules,
                   err));
-    if (n_modules != n_int8)
-        return clef_fail(err, CLEF_ERR_FORMAT, "%s: lists %u int8 weights, the model has %u",
-                         f.path, n_modules, n_int8);
+    if (n_modules != n_codes)
+        return clef_fail(err, CLEF_ERR_FORMAT, "%s: lists %u weights of codes, the model has %u",
+                         f.path, n_modules, n_codes);
     *out = root;
     return CLEF_OK;
 }

@@ -1,14 +1,14 @@
-/* convert.c - clef_convert: a checkpoint becomes the same checkpoint with int8 linears.
+/* convert.c - clef_convert: a checkpoint becomes the same checkpoint with linears of fewer bits.
  *
  * The work is done in "OUT.partial", which becomes OUT by one rename when everything in it is
  * complete and on the disk; so a folder called OUT is whole at any moment. A run that ends early
  * leaves the finished shards there, each with a record of its sums and of what rounding lost, and
  * the same command takes them over after comparing their sums.
  *
- * The bytes are a function of the source's bytes, the format and the 16-bit layers: rows are
- * quantised by themselves, what they lost is added in row order, and nothing tells of time, place
- * or threads. Every file of the source is summed first, because the sums' sum (the id) stands in
- * the header of each shard: files of two conversions cannot be mixed unseen.
+ * The bytes are a function of the source's bytes, the format, the tables and the 16-bit layers:
+ * rows are quantised by themselves, what they lost is added in row order, and nothing tells of
+ * time, place or threads. Every file of the source is summed first, because the sums' sum (the id)
+ * stands in the header of each shard: files of two conversions cannot be mixed unseen.
  *
  * Memory: the source is mapped and forgotten piece by piece, a few megabytes of rows are worked on
  * at a time, and the scales of a linear wait until their place in the file comes. */
@@ -27,10 +27,8 @@
 #include "base/cpu.h"
 #include "base/file.h"
 #include "base/pool.h"
-#include "checkpoint/bind.h"
 #include "checkpoint/bundle.h"
 #include "checkpoint/hub.h"
-#include "checkpoint/int8.h"
 #include "checkpoint/layout.h"
 #include "checkpoint/output.h"
 #include "text/pyjson.h"
@@ -55,8 +53,12 @@ static const struct {
 };
 enum { N_COPIED = sizeof copied / sizeof *copied };
 
-static const char *const format_names[] = {
-    [CLEF_FORMAT_INT8MIX] = "int8mix", [CLEF_FORMAT_INT8] = "int8"};
+static const char *const format_names[] = {[CLEF_FORMAT_INT8MIX] = "int8mix",
+                                           [CLEF_FORMAT_INT8] = "int8",
+                                           [CLEF_FORMAT_INT6] = "int6",
+                                           [CLEF_FORMAT_INT4MIX] = "int4mix",
+                                           [CLEF_FORMAT_INT4] = "int4"};
+enum { N_FORMATS = sizeof format_names / sizeof *format_names };
 
 /* A file that was read or written. */
 typedef struct {
@@ -66,10 +68,10 @@ typedef struct {
 } file_sum;
 
 typedef struct {
-    int8_loss loss;
+    code_loss loss;
     char scales_sum[DIGEST_HEX];
     uint16_t *scales; /* between codes and scales */
-} module_result;
+} item_result;
 
 typedef struct {
     const clef_convert_options *o;
@@ -79,14 +81,15 @@ typedef struct {
     config cfg;
     safetensors *model, *head;
     bool *wide; /* [n_layers]: stays at 16 bit */
+    allotment a;
     layout l;
-    module_result *modules;
+    item_result *results; /* [a.n_items]; of those that become codes */
     file_sum *sources, *files;
     uint32_t n_sources, n_files;
     char id[DIGEST_HEX];
     pool *workers;
-    float *rows; /* [threads][most n_in] */
-    int8_t *codes;
+    float *rows;          /* [threads][most n_in] */
+    unsigned char *codes; /* of a piece of rows */
     size_t most_in;
     uint64_t done, total; /* bytes */
 } conversion;
@@ -160,11 +163,11 @@ static clef_status open_source(conversion *c, clef_error *err) {
     TRY(s);
     for (uint32_t i = 0; i < safetensors_count(c->model); i++) {
         const safetensors_entry e = safetensors_at(c->model, i);
-        if (e.tensor->type == DTYPE_I8)
+        if (e.tensor->type == DTYPE_I8 || e.tensor->type == DTYPE_U8)
             return clef_fail(err, CLEF_ERR_INPUT,
-                             "%s: tensor '%.*s' is I8: the model is converted already; convert the "
+                             "%s: tensor '%.*s' is %s: the model is converted already; convert the "
                              "released one",
-                             e.file, STR_ARG(e.name));
+                             e.file, STR_ARG(e.name), dtype_name(e.tensor->type));
     }
     return bind_weights(&w, c->model, c->head, &c->cfg, &c->mem, err);
 }
@@ -367,10 +370,11 @@ static clef_status list_sources(conversion *c, clef_error *err) {
     return CLEF_OK;
 }
 
-/* Sums every source, and the sums, the format and the layers to the id. */
+/* Sums every source, and the sums, the format, the tables and the layers to the id. */
 static clef_status sum_sources(conversion *c, clef_error *err) {
     buf text = {0};
-    buf_printf(&text, "%s %d %s", BUNDLE_FORMAT, BUNDLE_VERSION, format_names[c->o->format]);
+    buf_printf(&text, "%s %d %s%s", BUNDLE_FORMAT, BUNDLE_VERSION, format_names[c->o->format],
+               c->o->tables == CLEF_TABLES_INT8 ? " tables" : "");
     for (uint32_t i = 0; i < c->cfg.n_layers; i++)
         if (c->wide[i]) buf_printf(&text, " %u", i);
     clef_status s = CLEF_OK;
@@ -392,13 +396,13 @@ static clef_status sum_sources(conversion *c, clef_error *err) {
  */
 
 typedef struct {
-    int8_loss loss;
+    code_loss loss;
     bool representable;
 } row_result;
 
 typedef struct {
     const conversion *c;
-    const tensor *source;
+    const allot_item *it;
     uint16_t *scales;
     row_result *results;
     size_t first_row, n_in;
@@ -406,20 +410,14 @@ typedef struct {
 
 static void quantise_row(void *context, size_t item, unsigned worker) {
     const piece *p = context;
+    const tensor *source = p->it->source;
     float *row = p->c->rows + worker * p->c->most_in;
     const size_t at = p->first_row + item;
-    tensor_to_float(row, p->source->type, p->source->data, at * p->n_in, p->n_in);
+    tensor_to_float(row, source->type, source->data, at * p->n_in, p->n_in);
     row_result *r = &p->results[item];
     r->representable =
-        int8_quantise_row(p->c->codes + item * p->n_in, p->scales + at * (p->n_in / INT8_BLOCK),
-                          row, p->n_in, &r->loss);
-}
-
-static void add_loss(int8_loss *sum, const int8_loss *row) {
-    sum->error2 += row->error2;
-    sum->size2 += row->size2;
-    sum->n_clipped += row->n_clipped;
-    if (row->largest > sum->largest) sum->largest = row->largest;
+        codes_quantise_row(p->it->type, p->c->codes + codes_bytes(p->it->type, item * p->n_in),
+                           p->scales + at * (p->n_in / INT8_BLOCK), row, p->n_in, &r->loss);
 }
 
 /* Quantises and writes `n_rows` rows, and adds up what they lost. */
@@ -427,30 +425,32 @@ static clef_status write_rows(conversion *c, output *o, const layout_entry *e, p
                               size_t n_rows, clef_error *err) {
     const char *data = e->source->data;
     const size_t row_bytes = p->n_in * dtype_bits(e->source->type) / 8;
+    const size_t n_bytes = codes_bytes(p->it->type, n_rows * p->n_in);
     pool_run(c->workers, n_rows, quantise_row, p);
     for (size_t i = 0; i < n_rows; i++) {
         if (!p->results[i].representable)
             return clef_fail(err, CLEF_ERR_FORMAT,
                              "%s: tensor '%.*s' holds a value in row %zu that is not finite or "
-                             "beyond 65504, the largest that int8 scales can stand for",
+                             "beyond 65504, the largest that F16 scales can stand for",
                              safetensors_file_of(c->model, e->source), STR_ARG(e->name),
                              p->first_row + i);
-        add_loss(&c->modules[e->module].loss, &p->results[i].loss);
+        code_loss_add(&c->results[e->item].loss, &p->results[i].loss);
     }
     file_forget(data + p->first_row * row_bytes, n_rows * row_bytes);
-    TRY(output_write(o, c->codes, n_rows * p->n_in, err));
-    return advance(c, n_rows * p->n_in, err);
+    TRY(output_write(o, c->codes, n_bytes, err));
+    return advance(c, n_bytes, err);
 }
 
 static clef_status write_codes(conversion *c, output *o, const layout_entry *e, clef_error *err) {
-    const size_t n_out = (size_t)e->shape.shape[0], n_in = (size_t)e->shape.shape[1];
+    const allot_item *it = &c->a.items[e->item];
+    const size_t n_out = (size_t)it->source->shape[0], n_in = (size_t)it->source->shape[1];
     const size_t most = PIECE_BYTES / n_in > 0 ? PIECE_BYTES / n_in : 1;
-    module_result *m = &c->modules[e->module];
-    m->loss = (int8_loss){0};
-    m->scales = malloc(e->shape.bytes / INT8_BLOCK * sizeof *m->scales);
-    piece p = {.c = c, .source = e->source, .scales = m->scales, .n_in = n_in};
+    item_result *r = &c->results[e->item];
+    r->loss = (code_loss){0};
+    r->scales = malloc(n_out * n_in / INT8_BLOCK * sizeof *r->scales);
+    piece p = {.c = c, .it = it, .scales = r->scales, .n_in = n_in};
     p.results = malloc(most * sizeof *p.results);
-    clef_status s = m->scales == NULL || p.results == NULL ? clef_fail_memory(err) : CLEF_OK;
+    clef_status s = r->scales == NULL || p.results == NULL ? clef_fail_memory(err) : CLEF_OK;
     for (; s == CLEF_OK && p.first_row < n_out; p.first_row += most) {
         const size_t left = n_out - p.first_row;
         s = write_rows(c, o, e, &p, left < most ? left : most, err);
@@ -460,11 +460,11 @@ static clef_status write_codes(conversion *c, output *o, const layout_entry *e, 
 }
 
 static clef_status write_scales(conversion *c, output *o, const layout_entry *e, clef_error *err) {
-    module_result *m = &c->modules[e->module];
-    clef_status s = digest_bytes(m->scales_sum, m->scales, e->shape.bytes, err);
-    if (s == CLEF_OK) s = output_write(o, m->scales, e->shape.bytes, err);
-    free(m->scales);
-    m->scales = NULL;
+    item_result *r = &c->results[e->item];
+    clef_status s = digest_bytes(r->scales_sum, r->scales, e->shape.bytes, err);
+    if (s == CLEF_OK) s = output_write(o, r->scales, e->shape.bytes, err);
+    free(r->scales);
+    r->scales = NULL;
     return s == CLEF_OK ? advance(c, e->shape.bytes, err) : s;
 }
 
@@ -494,7 +494,7 @@ static clef_status write_entries(conversion *c, output *o, const layout_shard *s
 /* ---- records of finished shards ---------------------------------------------------------------
  */
 
-/* "id sum bytes", then for each module of the shard "sum error2 size2 largest clipped". */
+/* "id sum bytes", then for each item of the shard "sum error2 size2 largest clipped". */
 static clef_status write_record(const conversion *c, const layout_shard *shard, const file_sum *f,
                                 const char *name, clef_error *err) {
     buf text = {0};
@@ -503,7 +503,7 @@ static clef_status write_record(const conversion *c, const layout_shard *shard, 
     for (uint32_t i = 0; i < shard->n_entries; i++) {
         const layout_entry *e = &shard->entries[i];
         if (e->kind != LAYOUT_SCALES) continue;
-        const module_result *m = &c->modules[e->module];
+        const item_result *m = &c->results[e->item];
         buf_printf(&text, "%s %a %a %a %llu\n", m->scales_sum, m->loss.error2, m->loss.size2,
                    m->loss.largest, (unsigned long long)m->loss.n_clipped);
     }
@@ -525,13 +525,13 @@ static bool parse_record(conversion *c, const layout_shard *shard, file_sum *f, 
     for (uint32_t i = 0; i < shard->n_entries; i++) {
         const layout_entry *e = &shard->entries[i];
         if (e->kind != LAYOUT_SCALES) continue;
-        module_result m = {0};
+        item_result m = {0};
         text += used;
         if (sscanf(text, "%64s %la %la %la %llu\n%n", m.scales_sum, &m.loss.error2, &m.loss.size2,
                    &m.loss.largest, &n, &used) != 5)
             return false;
         m.loss.n_clipped = n;
-        c->modules[e->module] = m;
+        c->results[e->item] = m;
     }
     return true;
 }
@@ -638,56 +638,94 @@ static void add_file_list(buf *out, const file_sum *files, uint32_t n) {
     }
 }
 
-static void add_module(buf *out, const layout_module *at, const module_result *m) {
-    const double relative = m->loss.size2 > 0 ? sqrt(m->loss.error2 / m->loss.size2) : 0;
-    buf_add_text(out, "{\"name\": ");
-    pyjson_string(out, at->name);
-    buf_printf(out, ", \"scales_sha256\": \"%s\", \"relative_error\": ", m->scales_sum);
-    pyjson_double(out, relative);
-    buf_add_text(out, ", \"largest_error\": ");
-    pyjson_double(out, m->loss.largest);
-    buf_printf(out, ", \"clipped\": %llu}", (unsigned long long)m->loss.n_clipped);
+static double relative(const code_loss *loss) {
+    return loss->size2 > 0 ? sqrt(loss->error2 / loss->size2) : 0;
 }
 
-static clef_status make_bundle(conversion *c, char sum[DIGEST_HEX], clef_error *err) {
+static void add_item(buf *out, const allot_item *it, const item_result *r) {
+    buf_add_text(out, "{\"name\": ");
+    pyjson_string(out, it->name);
+    buf_printf(out, ", \"format\": \"%s\", \"scales_sha256\": \"%s\", \"relative_error\": ",
+               codes_name(it->type), r->scales_sum);
+    pyjson_double(out, relative(&r->loss));
+    buf_add_text(out, ", \"largest_error\": ");
+    pyjson_double(out, r->loss.largest);
+    buf_printf(out, ", \"clipped\": %llu}", (unsigned long long)r->loss.n_clipped);
+}
+
+/* What a mixed allocation measured and chose. */
+static void add_unit(buf *out, const allot_unit *u) {
+    buf_printf(out, "{\"layers\": \"%u-%u\", \"kind\": \"%s\", \"format\": \"%s\"", u->first,
+               u->last, allot_kind_name(u->kind), codes_name(u->type));
+    for (int f = 0; f < 3; f++) {
+        const code_loss loss = {.error2 = u->loss[f], .size2 = u->size2};
+        buf_printf(out, ", \"relative_error_%s\": ", codes_name(allot_formats[f]));
+        pyjson_double(out, relative(&loss));
+    }
+    buf_add_text(out, ", \"expected_loss\": ");
+    pyjson_double(out, allot_expected(u, u->type));
+    buf_add_char(out, '}');
+}
+
+static void add_quantisation(buf *out, const conversion *c) {
+    buf_printf(out,
+               "\n  ],\n  \"quantisation\": {\n    \"format\": \"%s\",\n    \"tables\": \"%s\",\n"
+               "    \"scheme\": {\"int8\": \"symmetric_with_clipping\", "
+               "\"int6\": \"symmetric_least_squares\", \"int4\": \"symmetric_least_squares\"},\n"
+               "    \"block\": %d,\n    \"axis\": 1,\n    \"codes\": {\"int8\": [-127, 127], "
+               "\"int6\": [-31, 31], \"int4\": [-7, 7]},\n    \"rounding\": \"half_even\",\n"
+               "    \"scale_dtype\": \"F16\",\n    \"layers_16bit\": [",
+               format_names[c->o->format], c->o->tables == CLEF_TABLES_INT8 ? "int8" : "16bit",
+               INT8_BLOCK);
+    const char *comma = "";
+    for (uint32_t i = 0; i < c->cfg.n_layers; i++) {
+        if (!c->wide[i]) continue;
+        buf_printf(out, "%s%u", comma, i);
+        comma = ", ";
+    }
+    buf_add_text(out, "],\n    \"allocation\": [");
+    for (uint32_t i = 0; i < c->a.n_units; i++) {
+        buf_add_text(out, i == 0 ? "\n      " : ",\n      ");
+        add_unit(out, &c->a.units[i]);
+    }
+    buf_add_text(out, "],\n    \"modules\": [");
+    comma = "\n      ";
+    for (uint32_t i = 0; i < c->a.n_items; i++) {
+        if (!codes_type(c->a.items[i].type)) continue;
+        buf_add_text(out, comma);
+        add_item(out, &c->a.items[i], &c->results[i]);
+        comma = ",\n      ";
+    }
+    buf_add_text(out, "\n    ]\n  }");
+}
+
+static clef_status make_bundle(conversion *c, char sum[DIGEST_HEX], uint64_t *bytes,
+                               clef_error *err) {
     buf text = {0};
     buf_printf(&text,
                "{\n  \"format\": \"%s\",\n  \"version\": %d,\n  \"converter\": \"clef %s\",\n"
                "  \"id\": \"%s\",\n  \"source\": [",
                BUNDLE_FORMAT, BUNDLE_VERSION, CLEF_VERSION, c->id);
     add_file_list(&text, c->sources, c->n_sources);
-    buf_printf(&text,
-               "\n  ],\n  \"quantisation\": {\n    \"format\": \"%s\",\n"
-               "    \"scheme\": \"symmetric_with_clipping\",\n    \"block\": %d,\n"
-               "    \"axis\": 1,\n    \"codes\": [-127, 127],\n    \"rounding\": \"half_even\",\n"
-               "    \"scale_dtype\": \"F16\",\n    \"layers_16bit\": [",
-               format_names[c->o->format], INT8_BLOCK);
-    const char *comma = "";
-    for (uint32_t i = 0; i < c->cfg.n_layers; i++) {
-        if (!c->wide[i]) continue;
-        buf_printf(&text, "%s%u", comma, i);
-        comma = ", ";
-    }
-    buf_add_text(&text, "],\n    \"modules\": [");
-    for (uint32_t i = 0; i < c->l.n_modules; i++) {
-        buf_add_text(&text, i == 0 ? "\n      " : ",\n      ");
-        add_module(&text, &c->l.modules[i], &c->modules[i]);
-    }
-    buf_add_text(&text, "\n    ]\n  },\n  \"files\": [");
+    add_quantisation(&text, c);
+    buf_add_text(&text, ",\n  \"files\": [");
     add_file_list(&text, c->files, c->n_files);
     buf_add_text(&text, "\n  ]\n}\n");
+    *bytes = text.n;
     clef_status s = buf_status(&text, err);
     if (s == CLEF_OK) s = output_text(c->partial, BUNDLE_NAME, (str){text.p, text.n}, sum, err);
     buf_free(&text);
     return s;
 }
 
-static clef_status make_sums(conversion *c, const char *bundle_sum, clef_error *err) {
+static clef_status make_sums(conversion *c, const char *bundle_sum, uint64_t *bytes,
+                             clef_error *err) {
     buf text = {0};
     char hex[DIGEST_HEX];
     for (uint32_t i = 0; i < c->n_files; i++)
         buf_printf(&text, "%s  %s\n", c->files[i].sum, c->files[i].name);
     buf_printf(&text, "%s  %s\n", bundle_sum, BUNDLE_NAME);
+    *bytes = text.n;
     clef_status s = buf_status(&text, err);
     if (s == CLEF_OK) s = output_text(c->partial, SUMS_NAME, (str){text.p, text.n}, hex, err);
     buf_free(&text);
@@ -697,29 +735,56 @@ static clef_status make_sums(conversion *c, const char *bundle_sum, clef_error *
 /* ---- the whole --------------------------------------------------------------------------------
  */
 
-static clef_status open_workers(conversion *c, clef_error *err) {
-    for (uint32_t i = 0; i < c->l.n_modules; i++)
-        if (c->l.modules[i].source->shape[1] > c->most_in)
-            c->most_in = (size_t)c->l.modules[i].source->shape[1];
-    TRY(pool_open(&c->workers, c->o->jobs == 0 ? cpu_count() : c->o->jobs, err));
-    const size_t threads = pool_threads(c->workers);
-    c->rows = malloc(threads * c->most_in * sizeof *c->rows);
-    c->codes = malloc(c->most_in > PIECE_BYTES ? c->most_in : PIECE_BYTES);
-    c->modules = arena_alloc(&c->mem, c->l.n_modules, sizeof *c->modules);
-    c->files = arena_alloc(&c->mem, (size_t)c->l.n_shards + N_COPIED + 1, sizeof *c->files);
-    if (c->rows == NULL || c->codes == NULL || c->modules == NULL || c->files == NULL)
-        return clef_fail_memory(err);
+/* Bytes that will be read and written, as far as they are known: before the layout is made the
+ * source's shards stand for those that will be written. */
+static void count_work(conversion *c) {
+    const bool mixed = c->o->format == CLEF_FORMAT_INT6 || c->o->format == CLEF_FORMAT_INT4MIX;
+    c->total = mixed ? safetensors_bytes(c->model) / ALLOT_PART : 0;
     for (uint32_t i = 0; i < c->n_sources; i++) {
         c->total += c->sources[i].bytes;
         for (uint32_t k = 0; k < N_COPIED; k++)
             if (strcmp(c->sources[i].name, copied[k].name) == 0) c->total += c->sources[i].bytes;
     }
+    if (c->l.n_shards == 0) c->total += safetensors_bytes(c->model);
     for (uint32_t i = 0; i < c->l.n_shards; i++) c->total += c->l.shards[i].data_bytes;
-    return CLEF_OK;
 }
 
-static clef_status write_all(conversion *c, clef_error *err) {
+/* Decides for each linear, and where everything will stand. */
+static clef_status make_plan(conversion *c, clef_error *err) {
+    const allot_options o = {.format = c->o->format,
+                             .wide = c->wide,
+                             .tables = c->o->tables == CLEF_TABLES_INT8,
+                             .advance = advance,
+                             .context = c};
+    TRY(pool_open(&c->workers, c->o->jobs == 0 ? cpu_count() : c->o->jobs, err));
+    count_work(c);
+    TRY(allot_make(&c->a, c->model, &c->cfg, &o, c->workers, &c->mem, err));
+    TRY(layout_make(&c->l, c->model, &c->a, &c->mem, err));
+    count_work(c);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->a.n_items; i++) n += codes_type(c->a.items[i].type);
+    if (n > 0) return CLEF_OK;
+    return clef_fail(err, CLEF_ERR_INPUT,
+                     "%s: nothing is left to convert: every linear is in a 16-bit layer or has "
+                     "rows that are no multiple of %d",
+                     c->dir, INT8_BLOCK);
+}
+
+static clef_status take_memory(conversion *c, clef_error *err) {
+    for (uint32_t i = 0; i < c->a.n_items; i++)
+        if (c->a.items[i].source->shape[1] > c->most_in)
+            c->most_in = (size_t)c->a.items[i].source->shape[1];
+    c->rows = malloc(pool_threads(c->workers) * c->most_in * sizeof *c->rows);
+    c->codes = malloc(c->most_in > PIECE_BYTES ? c->most_in : PIECE_BYTES);
+    c->results = arena_alloc(&c->mem, c->a.n_items, sizeof *c->results);
+    c->files = arena_alloc(&c->mem, (size_t)c->l.n_shards + N_COPIED + 1, sizeof *c->files);
+    const bool all = c->rows != NULL && c->codes != NULL && c->results != NULL && c->files != NULL;
+    return all ? CLEF_OK : clef_fail_memory(err);
+}
+
+static clef_status write_all(conversion *c, uint64_t *extra, clef_error *err) {
     char bundle_sum[DIGEST_HEX];
+    uint64_t bundle = 0, sums = 0;
     TRY(sum_sources(c, err));
     for (uint32_t i = 0; i < c->l.n_shards; i++) TRY(make_shard(c, &c->l.shards[i], err));
     for (uint32_t i = 0; i < c->n_sources; i++)
@@ -727,8 +792,37 @@ static clef_status write_all(conversion *c, clef_error *err) {
             if (strcmp(c->sources[i].name, copied[k].name) == 0)
                 TRY(copy_file(c, &c->sources[i], err));
     TRY(make_index(c, err));
-    TRY(make_bundle(c, bundle_sum, err));
-    return make_sums(c, bundle_sum, err);
+    TRY(make_bundle(c, bundle_sum, &bundle, err));
+    TRY(make_sums(c, bundle_sum, &sums, err));
+    *extra = bundle + sums;
+    return CLEF_OK;
+}
+
+/* Bits of all linears, codes and scales or as they were, and their number. */
+static void sum_up(clef_convert_result *out, const conversion *c, uint64_t extra) {
+    code_loss all = {0};
+    double bits = 0, values = 0;
+    *out = (clef_convert_result){.written_bytes = extra};
+    for (uint32_t i = 0; i < c->n_sources; i++) out->source_bytes += c->sources[i].bytes;
+    for (uint32_t i = 0; i < c->n_files; i++) out->written_bytes += c->files[i].bytes;
+    for (uint32_t i = 0; i < c->a.n_items; i++) {
+        const allot_item *it = &c->a.items[i];
+        const bool codes = codes_type(it->type);
+        const double n = (double)it->source->shape[0] * (double)it->source->shape[1];
+        if (it->kind != ALLOT_TABLE) {
+            out->n_linears++;
+            values += n;
+            bits += n * (dtype_bits(it->type) + (codes ? 16.0 / INT8_BLOCK : 0));
+        }
+        if (!codes) continue;
+        out->n_converted++;
+        code_loss_add(&all, &c->results[i].loss);
+        if (relative(&c->results[i].loss) < out->worst_error) continue;
+        out->worst_error = relative(&c->results[i].loss);
+        snprintf(out->worst, sizeof out->worst, "%.*s", STR_ARG(it->name));
+    }
+    out->bits_per_weight = values > 0 ? bits / values : 0;
+    out->relative_error = relative(&all);
 }
 
 /* The finished folder gets its name. */
@@ -766,46 +860,48 @@ static clef_status name_target(conversion *c, clef_error *err) {
     return s;
 }
 
-static clef_status convert(conversion *c, clef_error *err) {
+static clef_status convert(conversion *c, clef_convert_result *result, clef_error *err) {
+    uint64_t extra = 0;
     TRY(hub_resolve(&c->dir, c->o->model, c->o->hub_cache, err));
     TRY(name_target(c, err));
     TRY(check_target(c, err));
     TRY(open_source(c, err));
     TRY(choose_layers(c, err));
-    TRY(layout_make(&c->l, c->model, &c->cfg, c->wide, &c->mem, err));
-    if (c->l.n_modules == 0)
-        return clef_fail(err, CLEF_ERR_INPUT,
-                         "%s: nothing is left to convert: every linear is in a 16-bit layer or has "
-                         "rows that are no multiple of %d",
-                         c->dir, INT8_BLOCK);
     TRY(list_sources(c, err));
-    TRY(open_workers(c, err));
+    TRY(make_plan(c, err));
+    TRY(take_memory(c, err));
     TRY(open_partial(c, err));
     TRY(check_room(c, err));
-    TRY(write_all(c, err));
-    return publish(c, err);
+    TRY(write_all(c, &extra, err));
+    TRY(publish(c, err));
+    if (result != NULL) sum_up(result, c, extra);
+    return CLEF_OK;
 }
 
 static clef_status check_options(const clef_convert_options *o, clef_error *err) {
     if (o->model == NULL) return clef_fail(err, CLEF_ERR_INPUT, "no model is named");
     if (o->out == NULL || *o->out == '\0')
         return clef_fail(err, CLEF_ERR_INPUT, "no folder to write is named");
-    if ((unsigned)o->format > CLEF_FORMAT_INT8)
+    if ((unsigned)o->format >= N_FORMATS)
         return clef_fail(err, CLEF_ERR_INPUT, "format: %u, wanted 0 to %d", (unsigned)o->format,
-                         CLEF_FORMAT_INT8);
-    if (o->format == CLEF_FORMAT_INT8 && o->layers_16bit != NULL)
-        return clef_fail(err, CLEF_ERR_INPUT,
-                         "layers-16bit: int8 has no 16-bit layers, int8mix has");
+                         N_FORMATS - 1);
+    if ((unsigned)o->tables > CLEF_TABLES_INT8)
+        return clef_fail(err, CLEF_ERR_INPUT, "tables: %u, wanted 0 or 1", (unsigned)o->tables);
+    const bool uniform = o->format == CLEF_FORMAT_INT8 || o->format == CLEF_FORMAT_INT4;
+    if (uniform && o->layers_16bit != NULL)
+        return clef_fail(err, CLEF_ERR_INPUT, "layers-16bit: %s has no 16-bit layers, %smix has",
+                         format_names[o->format], format_names[o->format]);
     if (o->jobs > 1024)
         return clef_fail(err, CLEF_ERR_INPUT, "jobs: %u, wanted at most 1024", o->jobs);
     return CLEF_OK;
 }
 
-clef_status clef_convert(const clef_convert_options *options, clef_error *err) {
+clef_status clef_convert(const clef_convert_options *options, clef_convert_result *result,
+                         clef_error *err) {
     TRY(check_options(options, err));
     conversion c = {.o = options, .lock = -1};
-    const clef_status s = convert(&c, err);
-    for (uint32_t i = 0; c.modules != NULL && i < c.l.n_modules; i++) free(c.modules[i].scales);
+    const clef_status s = convert(&c, result, err);
+    for (uint32_t i = 0; c.results != NULL && i < c.a.n_items; i++) free(c.results[i].scales);
     if (c.lock >= 0) close(c.lock);
     pool_close(c.workers);
     free(c.rows);

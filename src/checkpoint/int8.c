@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-static bool quantise_block(int8_t *codes, uint16_t *scale_bits, const float *w, int8_loss *loss) {
+static bool quantise_block(int8_t *codes, uint16_t *scale_bits, const float *w, code_loss *loss) {
     float x[INT8_BLOCK], most = 0.0f;
     for (int i = 0; i < INT8_BLOCK; i++) {
         x[i] = f16_to_float(f16_from_float(w[i]));
@@ -32,8 +32,8 @@ static bool quantise_block(int8_t *codes, uint16_t *scale_bits, const float *w, 
     return true;
 }
 
-bool int8_quantise_row(int8_t *codes, uint16_t *scales, const float *w, size_t n, int8_loss *loss) {
-    *loss = (int8_loss){0};
+bool int8_quantise_row(int8_t *codes, uint16_t *scales, const float *w, size_t n, code_loss *loss) {
+    *loss = (code_loss){0};
     for (size_t i = 0; i < n; i += INT8_BLOCK)
         if (!quantise_block(codes + i, scales + i / INT8_BLOCK, w + i, loss)) return false;
     return true;

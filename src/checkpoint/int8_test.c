@@ -50,7 +50,7 @@ static void every_recorded_block_has_its_scale_and_codes(void **state) {
         parse_block(&b, line);
         int8_t codes[INT8_BLOCK];
         uint16_t scale = 0;
-        int8_loss loss;
+        code_loss loss;
         assert_true(int8_quantise_row(codes, &scale, b.w, INT8_BLOCK, &loss));
         if (scale != b.scale) fail_msg("%s: scale %04x, recorded %04x", b.name, scale, b.scale);
         for (int i = 0; i < INT8_BLOCK; i++)
@@ -67,7 +67,7 @@ static void halves_go_to_the_even_code(void **state) {
     float w[INT8_BLOCK] = {15.875f, 0.0625f, 0.1875f, 0.3125f, -0.0625f, -0.1875f, -0.3125f};
     int8_t codes[INT8_BLOCK];
     uint16_t scale = 0;
-    int8_loss loss;
+    code_loss loss;
     assert_true(int8_quantise_row(codes, &scale, w, INT8_BLOCK, &loss));
     const int8_t wanted[7] = {127, 0, 2, 2, 0, -2, -2};
     assert_memory_equal(codes, wanted, sizeof wanted);
@@ -79,7 +79,7 @@ static void a_row_of_two_blocks_has_the_scale_of_each(void **state) {
     for (int i = 0; i < 2 * INT8_BLOCK; i++) w[i] = i < INT8_BLOCK ? 127.0f : 0.5f * 127.0f;
     int8_t codes[2 * INT8_BLOCK];
     uint16_t scales[2];
-    int8_loss loss;
+    code_loss loss;
     assert_true(int8_quantise_row(codes, scales, w, 2 * INT8_BLOCK, &loss));
     assert_true(f16_to_float(scales[0]) == 1.0f && f16_to_float(scales[1]) == 0.5f);
     assert_true(loss.error2 == 0.0 && loss.largest == 0.0 && loss.n_clipped == 0);
@@ -91,7 +91,7 @@ static void what_a_row_loses_is_told(void **state) {
     float w[INT8_BLOCK] = {127.0f, 0.25f, -0.5f};
     int8_t codes[INT8_BLOCK];
     uint16_t scale = 0;
-    int8_loss loss;
+    code_loss loss;
     assert_true(int8_quantise_row(codes, &scale, w, INT8_BLOCK, &loss));
     assert_true(loss.error2 == 0.0625 + 0.25 && loss.largest == 0.5);
     /* 1.24 * 2^-23 is nearest to the subnormal 2^-23, so 157 steps are clipped to 127. */
@@ -109,7 +109,7 @@ static void a_value_that_f16_cannot_hold_is_refused(void **state) {
         float w[INT8_BLOCK] = {1.0f, 2.0f, bad[i]};
         int8_t codes[INT8_BLOCK];
         uint16_t scale = 0;
-        int8_loss loss;
+        code_loss loss;
         assert_false(int8_quantise_row(codes, &scale, w, INT8_BLOCK, &loss));
     }
 }

@@ -6,44 +6,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "checkpoint/bind.h"
 #include "text/pyjson.h"
 
 enum { ALIGN = 64 };
 static const uint64_t SHARD_BYTES = 2000000000;
 
-typedef struct {
-    layout *l;
-    const safetensors *model;
-    const bool *wide;
-} finder;
-
-static void find_module(void *context, const bind_tensor *t) {
-    const finder *f = context;
-    if (!t->linear || f->wide[t->layer] || t->shape[1] % INT8_BLOCK != 0) return;
-    for (uint32_t i = 0; i < safetensors_count(f->model); i++) {
-        const safetensors_entry e = safetensors_at(f->model, i);
-        if (str_equal(e.name, t->name))
-            f->l->modules[f->l->n_modules++] = (layout_module){e.name, t->layer, e.tensor};
-    }
-}
-
 /* One tensor of the source becomes one entry or two. */
-static clef_status add_entries(layout_entry *out, uint32_t *n, const layout *l, safetensors_entry e,
-                               arena *mem, clef_error *err) {
+static clef_status add_entries(layout_entry *out, uint32_t *n, const allotment *a,
+                               safetensors_entry e, arena *mem, clef_error *err) {
     layout_entry copy = {.shape = *e.tensor, .name = e.name, .source = e.tensor};
     copy.shape.data = NULL;
-    for (uint32_t m = 0; m < l->n_modules; m++) {
-        if (l->modules[m].source != e.tensor) continue;
+    for (uint32_t i = 0; i < a->n_items; i++) {
+        const dtype type = a->items[i].type;
+        if (a->items[i].source != e.tensor || !codes_type(type)) continue;
         layout_entry codes = copy, scales = copy;
         codes.kind = LAYOUT_CODES;
         scales.kind = LAYOUT_SCALES;
-        codes.module = scales.module = m;
-        codes.shape.type = DTYPE_I8;
-        codes.shape.bytes = (size_t)(codes.shape.shape[0] * codes.shape.shape[1]);
+        codes.item = scales.item = i;
+        const size_t n_values = (size_t)(copy.shape.shape[0] * copy.shape.shape[1]);
+        codes.shape.type = type == DTYPE_I8 ? DTYPE_I8 : DTYPE_U8;
+        codes.shape.bytes = codes_bytes(type, n_values);
+        codes.shape.shape[1] = codes_bytes(type, (size_t)copy.shape.shape[1]);
         scales.shape.type = DTYPE_F16;
         scales.shape.shape[1] /= INT8_BLOCK;
-        scales.shape.bytes = codes.shape.bytes / INT8_BLOCK * sizeof(uint16_t);
+        scales.shape.bytes = n_values / INT8_BLOCK * sizeof(uint16_t);
         char *name = arena_alloc_small(mem, e.name.n + sizeof "_scale");
         if (name == NULL) return clef_fail_memory(err);
         memcpy(name, e.name.p, e.name.n);
@@ -58,7 +44,7 @@ static clef_status add_entries(layout_entry *out, uint32_t *n, const layout *l, 
 }
 
 /* Aligned sizes first, then by name. Codes stay before their scales: "X" is before "X_scale", and
- * scales are a sixteenth of their codes, so they are aligned only where these are. */
+ * scales, 2 bytes a block beside 16, 24 or 32, are aligned only where their codes are. */
 static int by_place(const void *a, const void *b) {
     const layout_entry *x = a, *y = b;
     const bool odd_x = x->shape.bytes % ALIGN != 0, odd_y = y->shape.bytes % ALIGN != 0;
@@ -73,7 +59,7 @@ static void place(layout_shard *s) {
     }
 }
 
-/* Cuts the entries, in name order, into shards; a module's two stay together. */
+/* Cuts the entries, in name order, into shards; codes and their scales stay together. */
 static void cut(layout *l, layout_entry *entries, uint32_t n) {
     for (uint32_t i = 0; i < n;) {
         layout_shard *s = &l->shards[l->n_shards++];
@@ -94,18 +80,15 @@ static void cut(layout *l, layout_entry *entries, uint32_t n) {
     }
 }
 
-clef_status layout_make(layout *out, const safetensors *model, const config *cfg, const bool *wide,
-                        arena *mem, clef_error *err) {
+clef_status layout_make(layout *out, const safetensors *model, const allotment *a, arena *mem,
+                        clef_error *err) {
     const uint32_t n_source = safetensors_count(model);
-    layout l = {.modules = arena_alloc(mem, n_source, sizeof *l.modules),
-                .shards = arena_alloc(mem, (size_t)n_source * 2, sizeof *l.shards)};
+    layout l = {.shards = arena_alloc(mem, (size_t)n_source * 2, sizeof *l.shards)};
     layout_entry *entries = arena_alloc(mem, (size_t)n_source * 2, sizeof *entries);
-    if (l.modules == NULL || l.shards == NULL || entries == NULL) return clef_fail_memory(err);
-    finder f = {&l, model, wide};
-    bind_each(cfg, find_module, &f);
+    if (l.shards == NULL || entries == NULL) return clef_fail_memory(err);
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_source; i++)
-        TRY(add_entries(entries, &n, &l, safetensors_at(model, i), mem, err));
+        TRY(add_entries(entries, &n, a, safetensors_at(model, i), mem, err));
     cut(&l, entries, n);
     *out = l;
     return CLEF_OK;

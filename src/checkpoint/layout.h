@@ -3,8 +3,7 @@
 #define CHECKPOINT_LAYOUT_H
 
 #include "base/buf.h"
-#include "checkpoint/config.h"
-#include "checkpoint/safetensors.h"
+#include "checkpoint/allot.h"
 
 typedef enum { LAYOUT_COPY, LAYOUT_CODES, LAYOUT_SCALES } layout_kind;
 
@@ -13,16 +12,9 @@ typedef struct {
     str name;
     layout_kind kind;
     const tensor *source;
-    uint32_t module; /* unless LAYOUT_COPY */
-    uint64_t begin;  /* in the data area */
+    uint32_t item;  /* of the allotment, unless LAYOUT_COPY */
+    uint64_t begin; /* in the data area */
 } layout_entry;
-
-/* A linear that becomes int8. */
-typedef struct {
-    str name;
-    uint32_t layer;
-    const tensor *source; /* [n_out, n_in] */
-} layout_module;
 
 typedef struct {
     char name[48];
@@ -32,16 +24,14 @@ typedef struct {
 } layout_shard;
 
 typedef struct {
-    layout_module *modules;
     layout_shard *shards;
-    uint32_t n_modules, n_shards;
+    uint32_t n_shards;
 } layout;
 
-/* Lays out `model` with the linears of all layers but those with wide[layer] as int8. A linear
- * whose rows are no whole number of blocks stays as it is. Everything lives in `mem`; names and
- * tensors as long as `model`. */
-clef_status layout_make(layout *out, const safetensors *model, const config *cfg, const bool *wide,
-                        arena *mem, clef_error *err);
+/* Lays out `model` with the items of `a` as the codes they are allotted. Everything lives in `mem`;
+ * names and tensors as long as `model`. */
+clef_status layout_make(layout *out, const safetensors *model, const allotment *a, arena *mem,
+                        clef_error *err);
 
 /* The first bytes of a shard: length and header, padded so that the data begin at a multiple of 64.
  * `id` becomes its metadata. */

@@ -83,17 +83,20 @@ const command_spec command_table[N_COMMANDS] = {
           "clef gate ./clef-flash --against ./clef-int8 --requests a.json b.json"}},
     [COMMAND_CONVERT] =
         {"convert",
-         "clef convert --model DIR --out DIR [--format int8mix|int8] [option]",
+         "clef convert --model DIR --out DIR [--format int8mix|int8|int6|int4mix] [option]",
          "make a smaller copy of a checkpoint",
-         "Writes a checkpoint folder whose linears are int8: a byte a weight and a scale for each "
-         "32 of them; a linear whose rows are no multiple of 32 stays as it is. It is used like "
+         "Writes a checkpoint folder whose linears are codes: 8, 6 or 4 bits a weight and a scale "
+         "for each 32 of them; a linear whose rows are no multiple of 32 stays as it is. It is "
+         "used like "
          "the released folder, which is only read. After an "
          "interruption the same command goes on where it stopped; until the end the new folder is "
-         "called DIR.partial. The bytes written do not depend on the machine or on --jobs.",
+         "called DIR.partial. The bytes written do not depend on the machine or on --jobs. What "
+         "rounding lost is printed at the end and kept in bundle.json; what it does to answers, "
+         "clef gate tells.",
          {"Halve the memory of all layers but the first twelve of 32:",
           "clef convert --model ./clef-flash --out ./clef-flash-int8mix",
-          "Name the layers that stay as they are:",
-          "clef convert --model ./clef-flash --out ./smaller --layers-16bit 0-15,31"}},
+          "Less than half the released size, with int8 tables:",
+          "clef convert ./clef-flash --out ./smaller --format int4mix --tables int8"}},
     [COMMAND_GET] =
         {"get",
          "clef get ORG/NAME|MANIFEST [--dir DIR] [--key KEY] [option]",
@@ -287,14 +290,23 @@ const option_spec option_table[N_OPTIONS] = {
     [OPTION_MARGIN] = {"margin", VALUE_SHARE, "P", .commands = BIT(GATE),
                        .help = "Answers have to be the reference's where its two best options "
                                "differ by more than this. Default 0.02."},
-    [OPTION_FORMAT] = {"format", VALUE_CHOICE, .choices = {"int8mix", "int8"},
+    [OPTION_FORMAT] = {"format", VALUE_CHOICE,
+                       .choices = {"int8mix", "int8", "int6", "int4mix", "int4"},
                        .commands = BIT(CONVERT),
                        .help = "int8mix keeps the first 12 of 32 layers at 16 bit, and the same "
                                "share of other depths; int8 converts all layers, which costs more "
-                               "accuracy than it saves memory. Default int8mix."},
+                               "accuracy than it saves memory. int6 and int4mix measure what each "
+                               "width loses in each eighth of the layers and give wider codes, up "
+                               "to 16 bit, to where it matters most: 7.5 and 5.5 bits a weight in "
+                               "all. int4 is int4 everywhere, which changes answers: to compare "
+                               "with. Default int8mix."},
     [OPTION_LAYERS_16BIT] = {"layers-16bit", VALUE_TEXT, "LIST", .commands = BIT(CONVERT),
-                             .help = "The layers that int8mix keeps at 16 bit, such as 0-11 or "
-                                     "0,3,5-7."},
+                             .help = "Layers that stay at 16 bit, such as 0-11 or 0,3,5-7; not "
+                                     "with int8 and int4."},
+    [OPTION_TABLES] = {"tables", VALUE_CHOICE, .choices = {"bf16", "int8"},
+                       .commands = BIT(CONVERT),
+                       .help = "int8 also converts the rows of the embedding and of lm_head. "
+                               "Default bf16: they stay as they are."},
     [OPTION_JOBS] =
         {"jobs", VALUE_NUMBER, "N", 1, 1024,
          .commands = BIT(CONVERT) | BIT(GET) | BIT(VERIFY) | BIT(MANIFEST),

@@ -60,6 +60,7 @@ typedef enum {
     OPTION_MARGIN,
     OPTION_FORMAT,
     OPTION_LAYERS_16BIT,
+    OPTION_TABLES,
     OPTION_JOBS,
     OPTION_DIR,
     OPTION_REVISION,
@@ -127,7 +128,7 @@ typedef enum {
     VALUE_LIST /* one argument or more, up to the next that begins with two dashes */
 } value_kind;
 
-enum { MAX_CHOICES = 3 };
+enum { MAX_CHOICES = 5 };
 
 typedef struct {
     const char *name; /* without the dashes */

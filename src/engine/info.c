@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "checkpoint/bundle.h"
+#include "checkpoint/codes.h"
 #include "checkpoint/hub.h"
 #include "engine/engine.h"
 #include "text/pyjson.h"
@@ -126,10 +127,11 @@ static void add_size(void *context, const bind_tensor *t) {
     if (!t->linear) return;
     const tensor *found = safetensors_find(sizes->backbone, t->name);
     if (found == NULL) return;
+    const double values = (double)t->shape[0] * (double)t->shape[1];
     sizes->layers[t->layer].bytes += (double)found->bytes;
-    sizes->layers[t->layer].values += (double)t->shape[0] * (double)t->shape[1];
-    if (found->type == DTYPE_I8)
-        sizes->layers[t->layer].bytes += (double)found->bytes * sizeof(uint16_t) / INT8_BLOCK;
+    sizes->layers[t->layer].values += values;
+    if (codes_type(codes_of(found, t->shape[1])))
+        sizes->layers[t->layer].bytes += values * sizeof(uint16_t) / INT8_BLOCK;
 }
 
 /* "0-11: 16, 12-31: 8.5": bits of a weight of the linears, scales included. */
@@ -159,12 +161,31 @@ static void describe_bits(report *r, const safetensors *backbone, const config *
     buf_free(&line);
 }
 
+/* "20 int8, 12 int4" */
+static void describe_modules(report *r, const json *modules) {
+    static const dtype types[] = {DTYPE_I8, DTYPE_INT6, DTYPE_INT4};
+    buf line = {0};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        unsigned n = 0;
+        for (const json *m = modules->first; m != NULL; m = m->next)
+            n += str_equal(json_get(m, STR("format"))->text, str_of(codes_name(types[i])));
+        if (n > 0) buf_printf(&line, "%s%u %s", line.n > 0 ? ", " : "", n, codes_name(types[i]));
+    }
+    if (line.failed)
+        r->out_of_memory = true;
+    else
+        add_fact(r, "converted_weights", "converted weights", FACT_TEXT, (str){line.p, line.n});
+    buf_free(&line);
+}
+
 /* What bundle.json tells of a conversion: its format, and what rounding cost. */
 static void describe_bundle(report *r, const json *bundle) {
     const json *q = json_get(bundle, STR("quantisation")), *format = json_get(q, STR("format"));
-    const json *modules = json_get(q, STR("modules"));
+    const json *modules = json_get(q, STR("modules")), *tables = json_get(q, STR("tables"));
     if (format != NULL && format->kind == JSON_STRING)
         add_fact(r, "format", "format", FACT_TEXT, format->text);
+    if (tables != NULL && tables->kind == JSON_STRING)
+        add_fact(r, "tables", "  tables", FACT_TEXT, tables->text);
     double worst = -1;
     str worst_name = {0};
     uint64_t clipped = 0, n = 0;
@@ -176,7 +197,7 @@ static void describe_bundle(report *r, const json *bundle) {
         }
         if (json_u64(&n, json_get(m, STR("clipped")), UINT64_MAX)) clipped += n;
     }
-    add_number(r, "int8_modules", "int8 linears", modules->n);
+    describe_modules(r, modules);
     if (worst < 0) return;
     buf line = {0};
     buf_printf(&line, "%.3g of their size in %.*s", worst, STR_ARG(worst_name));
