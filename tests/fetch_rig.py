@@ -8,7 +8,8 @@ as Org/Toy, starts everything on loopback addresses, prints "NAME VALUE" lines a
 serves until its standard input ends. The servers' logs are FOLDER/NAME.log: method, path, the
 Authorization, Range and If-Range headers, and the status, separated by tabs.
 
-    hub       127.0.0.1   the API, the small files, redirects to the content host for large ones
+    hub       127.0.0.1   the API, also of repositories whose answers are wrong; the small files;
+                          redirects to the content host for large ones
     content   127.0.0.2   large files, for requests with the signature that the hub gives
     mirror    127.0.0.3   everything below /good/; below other folders the same with one fault
     plain     127.0.0.3   the mirror without TLS
@@ -114,10 +115,28 @@ def publish(folder, model):
     listing.insert(1, {"type": "directory", "path": ".eval", "size": 0, "oid": "0" * 40})
     api = os.path.join(folder, "api")
     os.mkdir(api)
-    for name, value in (("revision", {"id": "Org/Toy", "sha": COMMIT}),
-                        ("tree1", listing[:4]), ("tree2", listing[4:])):
+    whole = {"id": "Org/Toy", "sha": COMMIT}
+    one = {"type": "file", "path": "config.json", "size": 2, "oid": "0" * 40}
+    answers = {
+        "Toy.revision": whole, "Toy.tree1": listing[:4], "Toy.tree2": listing[4:],
+        # A hub that lies, climbs, or does not know the form of an answer.
+        "Liar.revision": whole, "Liar.tree": [dict(one, size=len(content["config.json"]))],
+        "Climbs.revision": whole, "Climbs.tree": [one, dict(one, path="a/../../config.json")],
+        "Rooted.revision": whole, "Rooted.tree": [dict(one, path="/config.json")],
+        "Partly.revision": whole, "Partly.tree": [one, dict(one, path="config.json.part")],
+        "Unsized.revision": whole, "Unsized.tree": [dict(one, size=-1)],
+        "Unnamed.revision": whole, "Unnamed.tree": [dict(one, oid="../../x")],
+        "Vast.revision": whole, "Vast.tree": [dict(one, size=1 << 42)],
+        "Empty.revision": whole, "Empty.tree": [],
+        "Object.revision": whole, "Object.tree": {"error": "no"},
+        "Moved.revision": {"sha": "../../etc"},
+        "clef-flash.revision": whole, "clef-flash.tree": listing,
+    }
+    for name, value in answers.items():
         with open(os.path.join(api, name), "w") as f:
             json.dump(value, f)
+    with open(os.path.join(api, "Garbled.revision"), "w") as f:
+        f.write("<html>" + "[" * 100000)
     # Other content of the same length, and a file with a coding nobody asked for.
     wrong = os.path.join(folder, "wrong")
     os.mkdir(wrong)
@@ -149,20 +168,18 @@ http {
     map $http_authorization $may_read { default 0; "Bearer hf_right" 1; }
     server {
         listen 127.0.0.1:%(hub)d ssl; access_log %(folder)s/hub.log told; root %(folder)s/files;
-        location = /api/models/Org/Toy/revision/main { default_type application/json; alias %(folder)s/api/revision; }
-        location = /api/models/Org/Toy/revision/refs%%2Fpr%%2F1 { alias %(folder)s/api/revision; }
-        location ~ ^/api/models/Org/Toy/revision/refs/pr/1$ { alias %(folder)s/api/revision; }
-        location = /api/models/Org/Toy/revision/%(commit)s { alias %(folder)s/api/revision; }
+        location ~ ^/api/models/(Org|Cloudflare)/([A-Za-z-]+)/revision/(main|refs/pr/1|%(commit)s)$ { alias %(folder)s/api/$2.revision; }
+        location ~ ^/api/models/(Org|Cloudflare)/([A-Za-z-]+)/tree/%(commit)s$ { alias %(folder)s/api/$2.tree; }
         location = /api/models/Org/Toy/tree/%(commit)s {
             if ($arg_cursor = two) { rewrite ^ /api/tree2 last; }
             rewrite ^ /api/tree1 last;
         }
-        location = /api/tree1 { internal; alias %(folder)s/api/tree1;
+        location = /api/tree1 { internal; alias %(folder)s/api/Toy.tree1;
             add_header Link '<https://127.0.0.1:%(hub)d/api/models/Org/Toy/tree/%(commit)s?recursive=true&cursor=two>; rel="next"'; }
-        location = /api/tree2 { internal; alias %(folder)s/api/tree2; }
+        location = /api/tree2 { internal; alias %(folder)s/api/Toy.tree2; }
         location ~ ^/api/models/Old/Name/(.*)$ { return 307 /api/models/Org/Toy/$1; }
         location ~ ^/Old/Name/resolve/(.*)$ { return 307 /Org/Toy/resolve/$1; }
-        location ~ ^/api/models/Org/Gated/ {
+        location ^~ /api/models/Org/Gated/ {
             if ($may_read = 0) { add_header X-Error-Message 'Access to model Org/Gated is restricted' always; return 401; }
             rewrite ^/api/models/Org/Gated/(.*)$ /api/models/Org/Toy/$1 last;
         }
@@ -170,8 +187,8 @@ http {
             if ($may_read = 0) { return 401; }
             rewrite ^/Org/Gated/(.*)$ /Org/Toy/$1 last;
         }
-        location ~ ^/Org/Toy/resolve/%(commit)s/(.*\\.safetensors)$ { return 302 https://127.0.0.2:%(content)d/blobs/$1?%(signature)s; }
-        location ~ ^/Org/Toy/resolve/%(commit)s/(.*)$ { try_files /$1 =404; }
+        location ~ ^/Org/[A-Za-z]+/resolve/%(commit)s/(.*\\.safetensors)$ { return 302 https://127.0.0.2:%(content)d/blobs/$1?%(signature)s; }
+        location ~ ^/Org/[A-Za-z]+/resolve/%(commit)s/(.*)$ { try_files /$1 =404; }
         location / { add_header X-Error-Message 'Repository not found' always; return 404; }
     }
     server {
@@ -181,14 +198,12 @@ http {
     server {
         listen 127.0.0.3:%(mirror)d ssl; listen 127.0.0.3:%(plain)d; access_log %(folder)s/mirror.log told;
         location /good/ { alias %(folder)s/files/; }
-        location /slow/ { limit_rate 2m; alias %(folder)s/files/; }
+        location /slow/ { limit_rate 32k; alias %(folder)s/files/; }
         location /noranges/ { max_ranges 0; alias %(folder)s/files/; }
         location /wrong/ { alias %(folder)s/wrong/; }
         location /coded/ { gzip_static always; alias %(folder)s/coded/; }
         location /gone/ { return 404; }
         location /down/ { return 302 http://127.0.0.3:%(plain)d/good/model.safetensors; }
-        location /to/ { rewrite ^/to/(.*)$ /good/$1 redirect; }
-        location /loop/ { return 302 /loop/; }
         location /signed/ { alias %(folder)s/signed/; }
     }
     server { listen 127.0.0.1:%(stranger)d ssl; access_log off; root %(folder)s/files;

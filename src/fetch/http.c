@@ -232,6 +232,13 @@ static bool begin_body(http *h) {
     return h->failed == CLEF_OK;
 }
 
+/* Asked for every block, and by on_step when none comes. */
+static bool is_stopped(http *h) {
+    if (h->options.stop == NULL || !h->options.stop(h->options.user)) return false;
+    h->failed = clef_fail(h->err, CLEF_ERR_CANCELLED, "stopped");
+    return true;
+}
+
 static size_t on_header(char *bytes, size_t size, size_t n, void *user) {
     http *h = user;
     (void)bytes;
@@ -244,7 +251,7 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *user) {
 
 static size_t on_body(char *bytes, size_t size, size_t n, void *user) {
     http *h = user;
-    if (!begin_body(h)) return 0;
+    if (is_stopped(h) || !begin_body(h)) return 0;
     n *= size;
     if (h->reply->status / 100 != 2) {
         h->other_bytes += n;
@@ -260,9 +267,7 @@ static int on_step(void *user, curl_off_t a, curl_off_t b, curl_off_t c, curl_of
     (void)b;
     (void)c;
     (void)d;
-    if (h->options.stop == NULL || !h->options.stop(h->options.user)) return 0;
-    h->failed = clef_fail(h->err, CLEF_ERR_CANCELLED, "stopped");
-    return 1;
+    return is_stopped(h);
 }
 
 /* ---- opening and one hop --------------------------------------------------------------------- */
