@@ -133,9 +133,9 @@ $(TOOL_BIN): $(B)/%: %.c $(B)/libclef.a Makefile
 	@mkdir -p $(@D)
 	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(B)/libclef.a $(LDLIBS_ALL)
 
-$(FUZZ_BIN): $(B)/%: %.c $(B)/libclef.a Makefile
+$(FUZZ_BIN): $(B)/%: %.c $(B)/cli.a $(B)/libclef.a Makefile
 	@mkdir -p $(@D)
-	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $< $(B)/libclef.a $(LDLIBS_ALL)
+	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $< $(B)/cli.a $(B)/libclef.a $(CLI_LIBS) $(LDLIBS_ALL)
 
 # These run the program and the tools.
 $(B)/tests/cli_test: | $(B)/clef
