@@ -12,7 +12,6 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,16 +20,14 @@
 #include "base/file.h"
 #include "base/utf8.h"
 #include "golden.h"
+#include "program.h"
 
-#define PROGRAM BUILD_DIR "clef"
 #define SCRATCH BUILD_DIR "cli_test.d/"
 #define TOY TESTDATA "toy-r2"
 
 static const char good[] =
     "{\"model\":\"m\",\"state\":\"The box was open.\",\"questions\":{\"open\":{\"type\":\"noul\"},"
     "\"who\":{\"type\":\"choice\",\"criteria\":{\"b\":\"Billing\",\"a\":null}}}}";
-
-enum { MAX_WORDS = 24 };
 
 /* What a finished run left behind. */
 typedef struct {
@@ -66,40 +63,15 @@ static void collect(const char **words, va_list more) {
     int n = 0;
     words[n++] = PROGRAM;
     for (;;) {
-        assert_true(n < MAX_WORDS);
+        assert_true(n < PROGRAM_MAX_WORDS);
         words[n] = va_arg(more, const char *);
         if (words[n++] == NULL) break;
     }
 }
 
-static int wait_status(pid_t pid) {
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0) assert_int_equal(errno, EINTR);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/* Starts the program with the given descriptors; -1 closes one. */
-static pid_t start(int in, int out, int err, const char *const *words) {
-    fflush(NULL);
-    const pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid > 0) return pid;
-    const int from[] = {in, out, err};
-    for (int fd = 0; fd < 3; fd++) {
-        if (from[fd] < 0)
-            close(fd);
-        else if (dup2(from[fd], fd) < 0)
-            _exit(99);
-    }
-    char *copy[MAX_WORDS] = {0}; /* execv does not promise to leave the words alone */
-    for (int i = 0; words[i] != NULL; i++) copy[i] = strdup(words[i]);
-    execv(copy[0], copy);
-    _exit(98);
-}
-
 /* Runs the program on `in` with the words up to a NULL. */
 static result run(str in, ...) {
-    const char *words[MAX_WORDS];
+    const char *words[PROGRAM_MAX_WORDS];
     va_list more;
     va_start(more, in);
     collect(words, more);
@@ -110,7 +82,7 @@ static result run(str in, ...) {
                        open(SCRATCH "err", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
     assert_true(fds[0] >= 0 && fds[1] >= 0 && fds[2] >= 0);
     result r = {0};
-    r.status = wait_status(start(fds[0], fds[1], fds[2], words));
+    r.status = program_wait(program_start(fds[0], fds[1], fds[2], words));
     for (int i = 0; i < 3; i++) close(fds[i]);
     r.out = read_file(SCRATCH "out");
     r.err = read_file(SCRATCH "err");
@@ -328,11 +300,11 @@ static void the_request_may_come_from_a_file_a_dash_or_a_pipe(void **state) {
     assert_int_equal(pipe(in), 0);
     fcntl(in[1], F_SETFD, FD_CLOEXEC); /* else the program holds its own input open */
     const char *const words[] = {PROGRAM, "ask", TOY, "--out", SCRATCH "from_pipe", NULL};
-    const pid_t pid = start(in[0], 1, 2, words);
+    const pid_t pid = program_start(in[0], 1, 2, words);
     close(in[0]);
     for (size_t i = 0; good[i] != '\0'; i++) assert_int_equal(write(in[1], good + i, 1), 1);
     close(in[1]);
-    assert_int_equal(wait_status(pid), 0);
+    assert_int_equal(program_wait(pid), 0);
     buf d = read_file(SCRATCH "from_pipe");
     assert_string_equal(a.out.p, d.p);
     buf_free(&d);
@@ -431,47 +403,21 @@ static void a_hostile_id_cannot_steer_the_terminal(void **state) {
     done(&r);
 }
 
-/* A terminal: what the program writes on it can be read from *master. */
-static int open_terminal(int *master) {
-    *master = posix_openpt(O_RDWR | O_NOCTTY);
-    if (*master < 0)
-        skip(); /* a machine without pseudo-terminals; the run says how many it skipped */
-    assert_int_equal(grantpt(*master), 0);
-    assert_int_equal(unlockpt(*master), 0);
-    const int slave = open(ptsname(*master), O_RDWR | O_NOCTTY | O_CLOEXEC);
-    assert_true(slave >= 0);
-    const struct winsize size = {.ws_row = 24, .ws_col = 60};
-    assert_int_equal(ioctl(slave, TIOCSWINSZ, &size), 0);
-    return slave;
-}
-
-/* Reads from the terminal until the words have come or nobody writes any more. */
-static bool read_until(buf *seen, int master, const char *words) {
-    for (;;) {
-        if (words != NULL && seen->p != NULL && strstr(seen->p, words) != NULL) return true;
-        char block[4096];
-        const ssize_t n = read(master, block, sizeof block);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return words == NULL;
-        buf_add(seen, block, (size_t)n);
-    }
-}
-
 static void pretty_on_a_terminal_has_colour_and_its_width(void **state) {
     (void)state;
     setenv("TERM", "xterm", 1);
     for (int plain = 0; plain < 2; plain++) {
         if (plain) setenv("NO_COLOR", "1", 1);
         int master = -1;
-        const int slave = open_terminal(&master);
+        const int slave = program_terminal(&master);
         write_file(SCRATCH "request.json", str_of(good));
         const char *const words[] = {
             PROGRAM, "ask", TOY, "--pretty", "--request", SCRATCH "request.json", NULL};
-        const pid_t pid = start(slave, slave, slave, words);
+        const pid_t pid = program_start(slave, slave, slave, words);
         close(slave);
         buf seen = {0};
-        read_until(&seen, master, NULL);
-        assert_int_equal(wait_status(pid), 0);
+        program_read_until(&seen, master, NULL);
+        assert_int_equal(program_wait(pid), 0);
         close(master);
         assert_non_null(seen.p);
         assert_int_equal(strstr(seen.p, "\x1b[1m") != NULL, !plain);
@@ -500,7 +446,7 @@ static void progress_shows_a_bar_and_a_signal_stops_between_chunks(void **state)
     (void)state;
     write_long_request();
     int master = -1;
-    const int slave = open_terminal(&master);
+    const int slave = program_terminal(&master);
     const char *const words[] = {PROGRAM,
                                  "ask",
                                  TESTDATA "toy-real-heads",
@@ -516,13 +462,13 @@ static void progress_shows_a_bar_and_a_signal_stops_between_chunks(void **state)
                                  "--out",
                                  SCRATCH "stopped",
                                  NULL};
-    const pid_t pid = start(slave, slave, slave, words);
+    const pid_t pid = program_start(slave, slave, slave, words);
     close(slave);
     buf seen = {0};
-    assert_true(read_until(&seen, master, "tokens/s"));
+    assert_true(program_read_until(&seen, master, "tokens/s"));
     assert_int_equal(kill(pid, SIGTERM), 0);
-    read_until(&seen, master, NULL);
-    assert_int_equal(wait_status(pid), 128 + SIGTERM);
+    program_read_until(&seen, master, NULL);
+    assert_int_equal(program_wait(pid), 128 + SIGTERM);
     assert_true(seen.p != NULL &&
                 strstr(seen.p, "\r\x1b[Kclef: ") != NULL); /* the bar is wiped first */
     assert_int_equal(count_files("stopped"), 0);
@@ -545,7 +491,7 @@ static void an_interrupt_while_reading_ends_with_130(void **state) {
     assert_int_equal(pipe(err), 0);
     fcntl(in[1], F_SETFD, FD_CLOEXEC);
     const char *const words[] = {PROGRAM, "ask", TOY, NULL};
-    const pid_t pid = start(in[0], err[1], err[1], words);
+    const pid_t pid = program_start(in[0], err[1], err[1], words);
     close(in[0]);
     close(err[1]);
     /* It reads the first byte only after the handlers stand. */
@@ -555,7 +501,7 @@ static void an_interrupt_while_reading_ends_with_130(void **state) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     kill(pid, SIGINT);
-    assert_int_equal(wait_status(pid), 130);
+    assert_int_equal(program_wait(pid), 130);
     char line[200] = "";
     assert_true(read(err[0], line, sizeof line - 1) > 0);
     assert_string_equal(line, "clef: stopped by an interrupt\n");
@@ -571,14 +517,14 @@ static void a_lost_page_ends_with_one_line(void **state) {
     fcntl(in[1], F_SETFD, FD_CLOEXEC);
     const int err = open(SCRATCH "err", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     const char *const words[] = {PROGRAM, "encode", TOY, NULL};
-    const pid_t pid = start(in[0], err, err, words);
+    const pid_t pid = program_start(in[0], err, err, words);
     assert_int_equal(write(in[1], "{", 1), 1);
     for (int left = 1; left != 0;) {
         assert_int_equal(ioctl(in[1], FIONREAD, &left), 0);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     kill(pid, SIGBUS);
-    assert_int_equal(wait_status(pid), 2);
+    assert_int_equal(program_wait(pid), 2);
     close(in[0]);
     close(in[1]);
     close(err);
@@ -597,7 +543,7 @@ static void an_interrupt_that_the_parent_ignores_is_ignored(void **state) {
     const char *const words[] = {PROGRAM, "encode", TOY, NULL};
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     assert_int_equal(sigaction(SIGINT, &ignore, &before), 0);
-    const pid_t pid = start(in[0], out, out, words);
+    const pid_t pid = program_start(in[0], out, out, words);
     assert_int_equal(sigaction(SIGINT, &before, NULL), 0);
     assert_int_equal(write(in[1], good, 1), 1);
     for (int left = 1; left != 0;) {
@@ -607,7 +553,7 @@ static void an_interrupt_that_the_parent_ignores_is_ignored(void **state) {
     kill(pid, SIGINT);
     assert_int_equal(write(in[1], good + 1, sizeof good - 2), sizeof good - 2);
     close(in[1]);
-    assert_int_equal(wait_status(pid), 0);
+    assert_int_equal(program_wait(pid), 0);
     close(in[0]);
     close(out);
 }
@@ -643,10 +589,10 @@ static void an_interrupt_ends_the_wait_for_a_pipe_to_open(void **state) {
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         const int none = open("/dev/null", O_RDWR | O_CLOEXEC);
         const int err = open(SCRATCH "err", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-        const pid_t pid = start(none, none, err, commands[i]);
+        const pid_t pid = program_start(none, none, err, commands[i]);
         wait_asleep(pid);
         kill(pid, SIGINT);
-        assert_int_equal(wait_status(pid), 130);
+        assert_int_equal(program_wait(pid), 130);
         close(none);
         close(err);
         buf text = read_file(SCRATCH "err");
@@ -744,7 +690,7 @@ static void a_full_disk_is_noticed(void **state) {
                                               {PROGRAM, "--version", NULL}};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         lseek(in, 0, SEEK_SET);
-        assert_int_equal(wait_status(start(in, full, err, commands[i])), 2);
+        assert_int_equal(program_wait(program_start(in, full, err, commands[i])), 2);
     }
     close(full);
     close(in);
@@ -767,9 +713,9 @@ static void a_limit_of_file_sizes_is_an_error_and_no_signal(void **state) {
     now.rlim_cur = 16;
     const char *const words[] = {PROGRAM, "encode", TOY, "--out", SCRATCH "limited", NULL};
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &now), 0);
-    const pid_t pid = start(in, err[1], err[1], words);
+    const pid_t pid = program_start(in, err[1], err[1], words);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-    assert_int_equal(wait_status(pid), 2);
+    assert_int_equal(program_wait(pid), 2);
     char line[200] = "";
     assert_true(read(err[0], line, sizeof line - 1) > 0);
     assert_string_equal(line, "clef: " SCRATCH "limited: File too large\n");
@@ -789,7 +735,7 @@ static void a_closed_pipe_is_an_error_and_no_signal(void **state) {
     assert_int_equal(pipe(out), 0);
     close(out[0]);
     const char *const words[] = {PROGRAM, "ask", TOY, NULL};
-    assert_int_equal(wait_status(start(in, out[1], err, words)), 2);
+    assert_int_equal(program_wait(program_start(in, out[1], err, words)), 2);
     close(out[1]);
     close(in);
     close(err);
@@ -803,8 +749,8 @@ static void closed_standard_descriptors_are_errors(void **state) {
     const int in = open(SCRATCH "request.json", O_RDONLY | O_CLOEXEC);
     const int err = open(SCRATCH "err", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     const char *const words[] = {PROGRAM, "ask", TOY, NULL};
-    assert_int_equal(wait_status(start(in, -1, err, words)), 2);
-    assert_int_equal(wait_status(start(-1, 1, err, words)), 2);
+    assert_int_equal(program_wait(program_start(in, -1, err, words)), 2);
+    assert_int_equal(program_wait(program_start(-1, 1, err, words)), 2);
     close(in);
     close(err);
     buf text = read_file(SCRATCH "err");
