@@ -271,7 +271,8 @@ typedef struct {
     uint64_t head_bytes;      /* per live record */
     uint64_t finish_bytes;    /* one record at a time, after its sequence */
     uint64_t request_bytes;   /* all requests: text, tree, ids */
-    uint64_t prefix_bytes;    /* to keep a record's state of that length */
+    uint64_t prefix_bytes;    /* to keep a state of that length for records that have it again */
+    uint64_t cache_bytes;     /* for all that is kept, as clef_options say */
     uint64_t total_bytes;     /* needed beside the mapped files */
     uint64_t available_bytes; /* what this process may still take; UINT64_MAX: no limit is known */
     char limit[64];           /* what sets it */

@@ -13,6 +13,7 @@
 typedef struct {
     sequence seq;
     head_run head;
+    prefix_node *kept; /* what the store has of its rows; pinned */
     bool open;
 } live_record;
 
@@ -20,13 +21,15 @@ struct batch {
     batch_item *items; /* [n] */
     live_record *records;
     size_t n;
+    prefix_store *store;      /* may be NULL */
     size_t at;                /* the record whose row is placed next */
     uint32_t row;             /* of it */
     size_t first;             /* the first record that is not finished */
     size_t left, done, total; /* rows; those of a record that failed count as done */
 };
 
-clef_status batch_open(batch **out, batch_item *items, size_t n, clef_error *err) {
+clef_status batch_open(batch **out, batch_item *items, size_t n, prefix_store *store,
+                       clef_error *err) {
     batch *b = calloc(1, sizeof *b);
     live_record *records = calloc(n, sizeof *records);
     if (b == NULL || records == NULL) {
@@ -34,7 +37,7 @@ clef_status batch_open(batch **out, batch_item *items, size_t n, clef_error *err
         free(b);
         return clef_fail_memory(err);
     }
-    *b = (batch){.items = items, .records = records, .n = n};
+    *b = (batch){.items = items, .records = records, .n = n, .store = store};
     for (size_t i = 0; i < n; i++) b->total += items[i].in.n_tokens;
     b->left = b->total;
     *out = b;
@@ -53,20 +56,52 @@ size_t batch_total(const batch *b) {
     return b->total;
 }
 
-static clef_status open_record(live_record *r, const model *m, const batch_item *item,
-                               clef_error *err) {
+static prefix_name name_of(const batch_item *item) {
+    return (prefix_name){item->cache_key, item->media, item->in.ids, item->points};
+}
+
+/* Makes the record and lets it begin behind what the store has of it. */
+static clef_status open_record(live_record *r, const model *m, batch_item *item,
+                               prefix_store *store, clef_error *err) {
     TRY(sequence_open(&r->seq, m->cfg, item->in.n_tokens, err));
     const clef_status s = head_open(&r->head, m, &item->in, err);
-    if (s != CLEF_OK) sequence_close(&r->seq);
-    r->open = s == CLEF_OK;
-    return s;
+    if (s != CLEF_OK) {
+        sequence_close(&r->seq);
+        return s;
+    }
+    r->open = true;
+    if (store == NULL || item->points.state == 0) return CLEF_OK;
+    const prefix_name name = name_of(item);
+    r->kept = prefix_find(store, &name);
+    if (r->kept == NULL) return CLEF_OK;
+    prefix_load(store, r->kept, &r->seq, &r->head);
+    item->n_cached = prefix_rows(r->kept);
+    return CLEF_OK;
+}
+
+/* Hands the record's rows to the store if it stands at a cut. */
+static void keep_record(live_record *r, const batch_item *item, prefix_store *store) {
+    const uint32_t row = r->seq.n_done;
+    if (r->kept == NULL || prefix_next_cut(&item->points, row - 1) != row) return;
+    const prefix_name name = name_of(item);
+    r->kept = prefix_keep(store, r->kept, &name, &r->seq, &r->head);
 }
 
 static void close_record(live_record *r) {
     if (!r->open) return;
+    assert(r->kept == NULL);
     sequence_close(&r->seq);
     head_close(&r->head);
     r->open = false;
+}
+
+static void release_record(live_record *r) {
+    prefix_release(r->kept);
+    r->kept = NULL;
+}
+
+void batch_release(batch *b) {
+    for (size_t i = b->first; i < b->n && i <= b->at; i++) release_record(&b->records[i]);
 }
 
 void batch_close(batch *b) {
@@ -76,35 +111,36 @@ void batch_close(batch *b) {
     free(b);
 }
 
-static void next_record(batch *b) {
-    b->at++;
-    b->row = 0;
-}
-
 void batch_fill(batch *b, const model *m, step *s, uint32_t rows, uint32_t segments) {
     if (segments > STEP_SEGMENTS - s->n_segments) segments = STEP_SEGMENTS - s->n_segments;
     while (rows > 0 && segments > 0 && b->at < b->n) {
         batch_item *item = &b->items[b->at];
         live_record *r = &b->records[b->at];
         const uint32_t n_tokens = item->in.n_tokens;
-        if (!r->open) item->status = open_record(r, m, item, &item->err);
-        if (item->status != CLEF_OK) {
-            b->left -= n_tokens;
-            b->done += n_tokens;
-            next_record(b);
-            continue;
+        if (!r->open) {
+            item->status = open_record(r, m, item, b->store, &item->err);
+            const uint32_t known = item->status == CLEF_OK ? item->n_cached : n_tokens;
+            b->left -= known;
+            b->done += known;
+            b->row = known;
         }
-        const uint32_t n = n_tokens - b->row < rows ? n_tokens - b->row : rows;
-        s->segments[s->n_segments] =
-            (segment){.seq = &r->seq, .ids = item->in.ids + b->row, .n_rows = n};
-        s->from[s->n_segments] = b;
-        s->item[s->n_segments++] = b->at;
-        s->n_rows += n;
-        segments--;
-        rows -= n;
-        b->left -= n;
-        b->row += n;
-        if (b->row == n_tokens) next_record(b);
+        const uint32_t cut = r->kept != NULL ? prefix_next_cut(&item->points, b->row) : UINT32_MAX;
+        const uint32_t end = cut < n_tokens ? cut : n_tokens;
+        const uint32_t n = end - b->row < rows ? end - b->row : rows;
+        if (n > 0) {
+            s->segments[s->n_segments] =
+                (segment){.seq = &r->seq, .ids = item->in.ids + b->row, .n_rows = n};
+            s->from[s->n_segments] = b;
+            s->item[s->n_segments++] = b->at;
+            s->n_rows += n;
+            segments--;
+            rows -= n;
+            b->left -= n;
+            b->row += n;
+        }
+        if (b->row < n_tokens) return;
+        b->at++;
+        b->row = 0;
     }
 }
 
@@ -115,7 +151,9 @@ void step_run(const step *s, const model *m, workspace *ws) {
     for (uint32_t i = 0; i < s->n_segments; i++) {
         const uint32_t n = s->segments[i].n_rows;
         batch *b = s->from[i];
-        head_feed(&b->records[s->item[i]].head, m, ws, hidden, n);
+        live_record *r = &b->records[s->item[i]];
+        head_feed(&r->head, m, ws, hidden, n);
+        keep_record(r, &b->items[s->item[i]], b->store);
         b->done += n;
         hidden += (size_t)n * m->cfg->hidden;
     }
@@ -137,6 +175,7 @@ void batch_finish(batch *b, const model *m, workspace *ws) {
         batch_item *item = &b->items[b->first];
         live_record *r = &b->records[b->first];
         assert(r->head.n_fed == item->in.n_tokens);
+        release_record(r);
         sequence_close(&r->seq); /* the largest state goes before the head's buffers come */
         item->status = head_finish(&r->head, m, ws, item->logits, item->probabilities, &item->err);
         close_record(r);

@@ -2,25 +2,33 @@
 #ifndef ENGINE_BATCH_H
 #define ENGINE_BATCH_H
 
-#include "model/backbone.h"
-#include "model/head.h"
+#include "engine/prefix.h"
 
 /* One record to run, and what came of it. */
 typedef struct {
     head_input in;
+    str cache_key, media;          /* as prefix_name has them */
+    prefix_points points;          /* {0}: no row of it is kept or found */
     float *logits, *probabilities; /* [in.n_options], the caller's memory */
     clef_status status;
-    clef_error err; /* when status is not CLEF_OK */
+    clef_error err;    /* when status is not CLEF_OK */
+    uint32_t n_cached; /* out: rows that were found */
 } batch_item;
 
 /* Records on their way, one after the other and several in a step where they fit. */
 typedef struct batch batch;
 
-/* `items` [n] must outlive it. Close with batch_close, which accepts NULL, at any stage. */
-clef_status batch_open(batch **out, batch_item *items, size_t n, clef_error *err);
+/* `items` [n] must outlive it. `store` may be NULL: nothing is kept or found. Close with
+ * batch_close, which accepts NULL, at any stage, after batch_release. */
+clef_status batch_open(batch **out, batch_item *items, size_t n, prefix_store *store,
+                       clef_error *err);
 void batch_close(batch *b);
 
-/* Rows of all its records: placed in some step or not yet, and computed. */
+/* Lets go of what it has pinned in the store; nothing of it may run any more. */
+void batch_release(batch *b);
+
+/* Rows of all its records: those not yet placed in a step, those done, all. Rows that were found
+ * and those of records that failed are done without being computed. */
 size_t batch_left(const batch *b), batch_done(const batch *b), batch_total(const batch *b);
 
 /* One run through the layers: rows of one or more batches, back to back without padding. */
@@ -34,7 +42,8 @@ typedef struct {
 
 /* Adds the batch's next rows to a step that has none of it yet: up to `rows` of them in up to
  * `segments` segments, and no more than the step's array holds. A record is opened when its first
- * row comes up; one that cannot be opened keeps its error, and the next takes its place. */
+ * row comes up; one that cannot be opened keeps its error, and the next takes its place. A record
+ * that is to be kept at some row has no row behind it in the same step. */
 void batch_fill(batch *b, const model *m, step *s, uint32_t rows, uint32_t segments);
 
 /* Computes the step; ws has room for its rows. What a record gives does not depend on the others in

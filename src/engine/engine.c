@@ -48,7 +48,8 @@ clef_status engine_open_weights(clef_engine *e, const clef_options *options, cle
     const queue_settings settings = {
         .chunk = e->chunk,
         .length = options->queue == 0 ? ENGINE_DEFAULT_QUEUE : options->queue,
-        .batch_tokens = options->batch_tokens == 0 ? ENGINE_DEFAULT_BATCH : options->batch_tokens};
+        .batch_tokens = options->batch_tokens == 0 ? ENGINE_DEFAULT_BATCH : options->batch_tokens,
+        .cache_bytes = options->cache_bytes};
     TRY(queue_open(&e->q, &e->cfg, &settings, err));
     e->has_weights = true;
     return CLEF_OK;
@@ -228,6 +229,7 @@ static clef_status run_items(clef_engine *e, const clef_ask_options *o, job *job
     queue_entry q = {.m = &e->m,
                      .items = items,
                      .n = n,
+                     .cached = true,
                      .need_bytes = o->any_memory ? 0 : plan_need(e, items, n),
                      .timeout_s = o->timeout_s,
                      .progress = o->progress,
@@ -236,6 +238,7 @@ static clef_status run_items(clef_engine *e, const clef_ask_options *o, job *job
     for (size_t i = 0; i < n; i++) {
         job *j = &jobs[from[i]];
         j->item = items[i];
+        j->stats.cached_tokens = items[i].n_cached;
         j->stats.queue_s = q.queue_s;
         j->stats.prefill_s = q.prefill_s;
     }
@@ -252,7 +255,8 @@ static clef_status run_jobs(clef_engine *e, const clef_ask_options *o, job *jobs
     for (size_t i = 0; s == CLEF_OK && i < n; i++) {
         if (jobs[i].item.status != CLEF_OK) continue;
         from[n_items] = i;
-        items[n_items++] = jobs[i].item;
+        items[n_items] = jobs[i].item;
+        items[n_items++].cache_key = (str){o->cache_key, o->cache_key_len};
     }
     if (n_items > 0) s = run_items(e, o, jobs, items, from, n_items, err);
     free(from);

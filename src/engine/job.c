@@ -25,6 +25,8 @@ clef_status job_make_item(job *j, clef_error *err) {
         kinds[q] = (uint8_t)rq->questions[q].kind;
         for (uint32_t i = 0; i < rq->questions[q].n_options; i++) owner[o++] = q;
     }
+    const uint32_t fixed = j->p.n_prefix, media = fixed + j->p.n_media;
+    const prefix_points points = {fixed, media, media + j->p.n_state};
     j->item = (batch_item){.in = {.ids = j->p.ids,
                                   .n_tokens = j->p.n_ids,
                                   .instructions = j->p.instructions,
@@ -33,6 +35,7 @@ clef_status job_make_item(job *j, clef_error *err) {
                                   .kinds = kinds,
                                   .n_questions = rq->n_questions,
                                   .n_options = rq->n_options},
+                           .points = points,
                            .logits = logits,
                            .probabilities = probabilities};
     return CLEF_OK;

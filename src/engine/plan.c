@@ -105,10 +105,11 @@ static clef_status plan(clef_plan_result *out, clef_engine *e, const clef_option
     out->scratch_bytes = times_plus(plan_scratch(&e->cfg, out->threads, rows), 1, THREAD_BYTES);
     out->request_bytes =
         times_plus(times_plus(out->tokens, REQUEST_TOKEN_BYTES, REQUEST_BYTES), out->batch, 0);
-    out->prefix_bytes =
-        times_plus((size_t)e->cfg.head_width * sizeof(float), out->tokens, p.sequence);
+    out->prefix_bytes = prefix_bytes(&e->cfg, out->tokens);
+    out->cache_bytes = options->cache_bytes;
     out->total_bytes =
         times_plus(p.run, 1, out->opened_bytes + out->scratch_bytes + out->request_bytes);
+    out->total_bytes = times_plus(out->cache_bytes, 1, out->total_bytes);
     const memory_room room = memory_available();
     out->available_bytes = room.bytes;
     snprintf(out->limit, sizeof out->limit, "%s", room.name);

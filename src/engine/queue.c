@@ -56,7 +56,8 @@ struct queue {
     queue_settings settings;
     pthread_t thread;
     bool started;
-    workspace ws; /* the computing thread's own; open while there is work */
+    workspace ws;        /* the computing thread's own; open while there is work */
+    prefix_store *store; /* the computing thread's own; NULL: nothing is kept */
     pthread_mutex_t lock;
     pthread_cond_t work;     /* a job came, or one was seen or stopped */
     pthread_cond_t left;     /* `inside` fell */
@@ -103,10 +104,12 @@ static void end(queue *q, ticket *t) {
         t->newer->older = t->older;
     else
         q->newest = t->older;
-    if (t->state == TICKET_WAITING)
+    if (t->state == TICKET_WAITING) {
         q->load.waiting--;
-    else
+    } else {
         q->load.running--;
+        batch_release(t->b);
+    }
     for (size_t i = 0; i < t->entry->n; i++)
         count_end(&q->load, t->status != CLEF_OK ? t->status : t->entry->items[i].status);
     t->state = TICKET_DONE;
@@ -128,12 +131,16 @@ static void end_stopped(queue *q, ticket *t) {
 
 /* ---- deciding what runs next; with the lock held ---- */
 
-/* Makes a waiting job run if there is memory for it. One that cannot run even alone ends. */
+/* Makes a waiting job run if there is memory for it, which comes before what is kept. One that
+ * cannot run even alone ends. */
 static bool admit(queue *q, ticket *t, bool alone) {
     const queue_entry *entry = t->entry;
     if (entry->need_bytes > 0) {
         t->status =
             plan_check(entry->need_bytes, entry->items, entry->n, q->settings.chunk, &t->err);
+        if (t->status != CLEF_OK && alone && q->store != NULL && prefix_drop_all(q->store))
+            t->status =
+                plan_check(entry->need_bytes, entry->items, entry->n, q->settings.chunk, &t->err);
         if (t->status != CLEF_OK && alone) end(q, t);
         if (t->status != CLEF_OK) return false;
     }
@@ -245,6 +252,7 @@ static void run_step(queue *q, const selection *chosen, uint64_t n_steps) {
     pthread_mutex_lock(&q->lock);
     q->load.steps += status == CLEF_OK;
     q->load.computed_tokens += status == CLEF_OK ? s.n_rows : 0;
+    if (q->store != NULL) prefix_stats(q->store, &q->load);
     for (unsigned i = 0; i < chosen->n; i++) {
         ticket *t = chosen->tickets[i];
         t->done = batch_done(t->b);
@@ -299,8 +307,11 @@ clef_status queue_open(queue **out, const config *cfg, const queue_settings *set
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->work, NULL);
     pthread_cond_init(&q->left, NULL);
-    const clef_status s = thread_start(&q->thread, computing_thread, q, "computing", err);
+    clef_status s = CLEF_OK;
+    if (settings->cache_bytes > 0) s = prefix_open(&q->store, cfg, settings->cache_bytes, err);
+    if (s == CLEF_OK) s = thread_start(&q->thread, computing_thread, q, "computing", err);
     q->started = s == CLEF_OK;
+    q->load.cache_max_bytes = settings->cache_bytes;
     if (s == CLEF_OK)
         *out = q;
     else
@@ -318,6 +329,7 @@ void queue_close(queue *q) {
     while (q->inside > 0) pthread_cond_wait(&q->left, &q->lock);
     pthread_mutex_unlock(&q->lock);
     if (q->started) pthread_join(q->thread, NULL);
+    prefix_close(q->store);
     pthread_cond_destroy(&q->left);
     pthread_cond_destroy(&q->work);
     pthread_mutex_destroy(&q->lock);
@@ -395,7 +407,7 @@ static clef_status pass(queue *q, ticket *t, clef_error *err) {
 clef_status queue_run(queue *q, queue_entry *entry, clef_error *err) {
     if (entry->n == 0) return CLEF_OK;
     ticket t = {.entry = entry, .unseen = entry->progress != NULL};
-    TRY(batch_open(&t.b, entry->items, entry->n, err));
+    TRY(batch_open(&t.b, entry->items, entry->n, entry->cached ? q->store : NULL, err));
     cond_init(&t.changed);
     pthread_mutex_lock(&q->lock);
     q->inside++;

@@ -11,6 +11,7 @@ typedef struct {
     uint32_t chunk;        /* rows of a step */
     uint32_t length;       /* jobs that may wait */
     uint32_t batch_tokens; /* of the jobs beside the oldest */
+    size_t cache_bytes;    /* for the beginnings of records; 0: none are kept */
 } queue_settings;
 
 /* Starts the thread, which from then on is the only one to compute with the models of the jobs.
@@ -25,6 +26,7 @@ typedef struct {
     const model *m; /* only records of equal models share a step */
     batch_item *items;
     size_t n;
+    bool cached;             /* its records' beginnings may be found and kept */
     size_t need_bytes;       /* memory that has to be free before they start; 0: is not looked at */
     double timeout_s;        /* from now on; 0: none */
     clef_progress *progress; /* NULL: none; as clef.h says */

@@ -65,6 +65,27 @@ void sequence_close(sequence *s) {
     *s = (sequence){0};
 }
 
+void sequence_copy_rows(sequence *to, uint32_t at, const sequence *from, uint32_t first, uint32_t n,
+                        const config *cfg) {
+    assert(n <= to->capacity - at && n <= from->capacity - first);
+    const size_t row = (size_t)cfg->n_kv_heads * cfg->head_dim;
+    for (uint32_t i = 0; i < cfg->n_layers; i++) {
+        if (!cfg->full[i]) continue;
+        memcpy(to->keys[i] + at * row, from->keys[i] + first * row, n * row * sizeof(float));
+        memcpy(to->values[i] + at * row, from->values[i] + first * row, n * row * sizeof(float));
+    }
+}
+
+void sequence_copy_state(sequence *to, const sequence *from, const config *cfg) {
+    const size_t history = (size_t)(cfg->conv_kernel - 1) * config_channels(cfg);
+    const size_t state = (size_t)cfg->n_value_heads * cfg->key_dim * cfg->value_dim;
+    for (uint32_t i = 0; i < cfg->n_layers; i++) {
+        if (cfg->full[i]) continue;
+        memcpy(to->history[i], from->history[i], history * sizeof(float));
+        memcpy(to->state[i], from->state[i], state * sizeof(float));
+    }
+}
+
 /* A linear whose packed input is at hand; dense output. */
 static void project(const model *m, float *out, const panel *x, const matrix *w, linear_mode mode) {
     linear(m->c, out, w->n_out, x, w, NULL, mode);

@@ -23,6 +23,13 @@ void sequence_close(sequence *s);
 /* What sequence_open takes; SIZE_MAX when no machine has that much. */
 size_t sequence_bytes(const config *cfg, uint32_t n_tokens);
 
+/* Copies the keys and values of n rows, from row `first` of `from` on, to row `at` of `to` and
+ * after; both have room for them. */
+void sequence_copy_rows(sequence *to, uint32_t at, const sequence *from, uint32_t first, uint32_t n,
+                        const config *cfg);
+/* Copies what does not grow: the delta layers' history and state. */
+void sequence_copy_state(sequence *to, const sequence *from, const config *cfg);
+
 /* Consecutive rows of one record within a chunk. */
 typedef struct {
     sequence *seq;
