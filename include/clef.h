@@ -248,6 +248,22 @@ typedef struct {
 } clef_load;
 CLEF_API void clef_engine_stats(clef_engine *engine, clef_load *out);
 
+/* ---- formats ------------------------------------------------------------------------------ */
+
+/* What clef_convert makes of a checkpoint's weights. */
+typedef enum {
+    CLEF_FORMAT_INT8MIX = 0, /* int8 linears, but the first layers stay at 16 bit */
+    CLEF_FORMAT_INT8,        /* int8 linears in all layers */
+    CLEF_FORMAT_INT6,        /* int6 and wider where it matters: 7.5 bits a weight at most */
+    CLEF_FORMAT_INT4MIX,     /* int4 and wider where it matters: 5.5 bits a weight at most */
+    CLEF_FORMAT_INT4         /* int4 linears in all layers, which changes answers: for comparison */
+} clef_format;
+
+typedef enum {
+    CLEF_TABLES_KEEP = 0, /* the embedding and lm_head stay as they are */
+    CLEF_TABLES_INT8      /* they become int8 */
+} clef_tables;
+
 /* ---- planning memory ---------------------------------------------------------------------- */
 
 /* All zero is the default. */
@@ -255,6 +271,9 @@ typedef struct {
     uint32_t tokens;             /* of a record; 0: 512 */
     uint32_t batch;              /* records asked together; 0: 1 */
     uint32_t questions, options; /* of a record, options over all questions; 0: 4 and 16 */
+    int converted;               /* nonzero: as if the model were converted to what follows */
+    clef_format format;
+    clef_tables tables;
 } clef_plan_options;
 
 /* Bytes. Mapped files are shared and given back when memory is short; the rest is this process's
@@ -263,7 +282,7 @@ typedef struct {
     unsigned threads;
     uint32_t tokens, batch, questions, options, chunk;
     uint32_t live;            /* records whose state is held at once */
-    uint64_t mapped_bytes;    /* weights */
+    uint64_t mapped_bytes;    /* weights; of a mixed format the most that it may take */
     uint64_t opened_bytes;    /* all that this process holds once the model is open */
     uint64_t scratch_bytes;   /* worker threads: until clef_close */
     uint64_t workspace_bytes; /* per run */
@@ -333,19 +352,6 @@ CLEF_API clef_status clef_scan(const clef_options *options, const clef_scan_opti
                                int *sound, clef_error *err);
 
 /* ---- converting --------------------------------------------------------------------------- */
-
-typedef enum {
-    CLEF_FORMAT_INT8MIX = 0, /* int8 linears, but the first layers stay at 16 bit */
-    CLEF_FORMAT_INT8,        /* int8 linears in all layers */
-    CLEF_FORMAT_INT6,        /* int6 and wider where it matters: 7.5 bits a weight at most */
-    CLEF_FORMAT_INT4MIX,     /* int4 and wider where it matters: 5.5 bits a weight at most */
-    CLEF_FORMAT_INT4         /* int4 linears in all layers, which changes answers: for comparison */
-} clef_format;
-
-typedef enum {
-    CLEF_TABLES_KEEP = 0, /* the embedding and lm_head stay as they are */
-    CLEF_TABLES_INT8      /* they become int8 */
-} clef_tables;
 
 /* Beside `model` and `out` all zero is the default. */
 typedef struct {

@@ -16,6 +16,7 @@
 
 #include "base/memory.h"
 #include "clef.h"
+#include "tests/folder.h"
 
 #define PEAK BUILD_DIR "tools/peak"
 
@@ -109,6 +110,44 @@ static void a_plan_follows_tokens_chunk_and_batch(void **state) {
     assert_true(one.mapped_bytes > 1000000 && one.prefix_bytes > one.sequence_bytes);
 }
 
+/* Never too little; too much by what the names of scales and a mixed format do not use. */
+static void a_format_is_planned_before_anything_is_converted(void **state) {
+    (void)state;
+    static const struct {
+        clef_format format;
+        clef_tables tables;
+        bool mixed;
+    } kinds[] = {{CLEF_FORMAT_INT8MIX, CLEF_TABLES_KEEP, false},
+                 {CLEF_FORMAT_INT8, CLEF_TABLES_INT8, false},
+                 {CLEF_FORMAT_INT6, CLEF_TABLES_KEEP, true},
+                 {CLEF_FORMAT_INT4MIX, CLEF_TABLES_INT8, true},
+                 {CLEF_FORMAT_INT4, CLEF_TABLES_KEEP, false}};
+    const folder home = folder_new();
+    char out[300];
+    snprintf(out, sizeof out, "%s/made", home.path);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        clef_error err = {0};
+        const clef_convert_options o = {.model = TESTDATA "gate/toy-blocks",
+                                        .out = out,
+                                        .format = kinds[i].format,
+                                        .tables = kinds[i].tables};
+        if (clef_convert(&o, NULL, &err) != CLEF_OK) fail_msg("%s", err.text);
+        const clef_options converted = {.model = out, .threads = 1};
+        clef_plan_result r;
+        assert_int_equal(clef_plan(&converted, NULL, &r, NULL), CLEF_OK);
+        const clef_plan_options wanted = {
+            .converted = 1, .format = kinds[i].format, .tables = kinds[i].tables};
+        const clef_plan_result before = plan("gate/toy-blocks", 0, &wanted);
+        assert_true(before.mapped_bytes >= r.mapped_bytes);
+        assert_true(before.mapped_bytes - r.mapped_bytes <=
+                    64 * 256u + (kinds[i].mixed ? r.mapped_bytes / 50 : 0));
+        assert_int_equal(clef_plan(&converted, &wanted, &r, &err), CLEF_ERR_INPUT);
+        assert_non_null(strstr(err.text, "the model is converted already"));
+        folder_remove(out);
+    }
+    folder_remove(home.path);
+}
+
 /* Keys and values of the full-attention layers, per token: toy-r2 has two, of 2 heads of 24. */
 static void a_token_more_costs_its_keys_and_values(void **state) {
     (void)state;
@@ -144,6 +183,7 @@ int main(void) {
         cmocka_unit_test(the_plan_is_never_below_the_peak_and_at_most_15_percent_above),
         cmocka_unit_test(what_cannot_fit_is_refused_with_figures_unless_forced),
         cmocka_unit_test(a_plan_follows_tokens_chunk_and_batch),
+        cmocka_unit_test(a_format_is_planned_before_anything_is_converted),
         cmocka_unit_test(a_token_more_costs_its_keys_and_values),
         cmocka_unit_test(a_plan_that_no_model_has_is_refused),
         cmocka_unit_test(the_system_tells_what_is_left),

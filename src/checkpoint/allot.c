@@ -25,7 +25,12 @@
 
 #include "base/file.h"
 
-enum { N_SETS = 8, SAMPLE = 16, WIDE_BITS = 16 };
+enum {
+    N_SETS = 8,
+    SAMPLE = 16,
+    WIDE_BITS = 16,
+    SCALE_ENTRY = 256 /* bytes, at most, that the name of a matrix's scales takes in a header */
+};
 
 const dtype allot_formats[3] = {DTYPE_INT4, DTYPE_INT6, DTYPE_I8};
 
@@ -270,14 +275,53 @@ static clef_status share_out(allotment *a, const config *cfg, const allot_option
     return CLEF_OK;
 }
 
+bool allot_wide(clef_format format, uint32_t layer, uint32_t n_layers) {
+    return format == CLEF_FORMAT_INT8MIX && layer < ((uint64_t)n_layers * 3 + 7) / 8;
+}
+
+static bool is_mixed(clef_format format) {
+    return format == CLEF_FORMAT_INT6 || format == CLEF_FORMAT_INT4MIX;
+}
+
+/* The matrices of the backbone, as they are. */
+static clef_status find_items(allotment *a, const safetensors *model, const config *cfg, arena *mem,
+                              clef_error *err) {
+    a->items = arena_alloc(mem, safetensors_count(model), sizeof *a->items);
+    if (a->items == NULL) return clef_fail_memory(err);
+    finder f = {a, model};
+    bind_each(cfg, find_item, &f);
+    return CLEF_OK;
+}
+
+clef_status allot_bytes(uint64_t *out, const safetensors *model, const config *cfg,
+                        clef_format format, bool tables, arena *mem, clef_error *err) {
+    allotment a = {0};
+    TRY(find_items(&a, model, cfg, mem, err));
+    double change = 0; /* in bits */
+    for (uint32_t i = 0; i < a.n_items; i++) {
+        const allot_item *it = &a.items[i];
+        const bool table = it->kind == ALLOT_TABLE;
+        if (codes_type(it->type) || it->type == DTYPE_U8)
+            return clef_fail(err, CLEF_ERR_INPUT, "%s: the model is converted already",
+                             safetensors_path(model));
+        if (!fits(it) || (table ? !tables : allot_wide(format, it->layer, cfg->n_layers))) continue;
+        const double bits =
+            table || !is_mixed(format)
+                ? bits_of(format == CLEF_FORMAT_INT4 && !table ? DTYPE_INT4 : DTYPE_I8)
+            : format == CLEF_FORMAT_INT6 ? budget_int6
+                                         : budget_int4mix;
+        change += 8 * SCALE_ENTRY + (bits - dtype_bits(it->type)) *
+                                        (double)(it->source->shape[0] * it->source->shape[1]);
+    }
+    *out = safetensors_bytes(model) + (uint64_t)(int64_t)ceil(change / 8);
+    return CLEF_OK;
+}
+
 clef_status allot_make(allotment *out, const safetensors *model, const config *cfg,
                        const allot_options *o, pool *workers, arena *mem, clef_error *err) {
     allotment a = {0};
-    a.items = arena_alloc(mem, safetensors_count(model), sizeof *a.items);
-    if (a.items == NULL) return clef_fail_memory(err);
-    finder f = {&a, model};
-    bind_each(cfg, find_item, &f);
-    const bool mixed = o->format == CLEF_FORMAT_INT6 || o->format == CLEF_FORMAT_INT4MIX;
+    TRY(find_items(&a, model, cfg, mem, err));
+    const bool mixed = is_mixed(o->format);
     const dtype type = o->format == CLEF_FORMAT_INT4 ? DTYPE_INT4 : DTYPE_I8;
     for (uint32_t i = 0; i < a.n_items; i++) {
         allot_item *it = &a.items[i];

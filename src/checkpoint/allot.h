@@ -62,6 +62,15 @@ typedef struct {
 clef_status allot_make(allotment *out, const safetensors *model, const config *cfg,
                        const allot_options *o, pool *workers, arena *mem, clef_error *err);
 
+/* Whether a format leaves a layer at 16 bit when it is not told which: the first 12 of 32 layers in
+ * int8mix, and the same share, rounded up, of other depths. */
+bool allot_wide(clef_format format, uint32_t layer, uint32_t n_layers);
+
+/* Bytes that the files of `model`, which is not converted yet, take at most in a format. The names
+ * of scales are counted amply, 256 bytes a matrix, and of a mixed format its whole budget. */
+clef_status allot_bytes(uint64_t *out, const safetensors *model, const config *cfg,
+                        clef_format format, bool tables, arena *mem, clef_error *err);
+
 const char *allot_kind_name(allot_kind kind);
 /* What a unit is expected to lose in a format, in what int8 loses in all linears; squares of
  * differences of probabilities. */

@@ -143,9 +143,7 @@ static clef_status choose_layers(conversion *c, clef_error *err) {
     c->wide = arena_alloc(&c->mem, n, sizeof *c->wide);
     if (c->wide == NULL) return clef_fail_memory(err);
     if (c->o->layers_16bit != NULL) return read_layers(c->wide, c->o->layers_16bit, n, err);
-    /* 12 of 32 in the format's definition, and the same share, rounded up, of other depths. */
-    for (uint32_t i = 0; c->o->format == CLEF_FORMAT_INT8MIX && i < ((uint64_t)n * 3 + 7) / 8; i++)
-        c->wide[i] = true;
+    for (uint32_t i = 0; i < n; i++) c->wide[i] = allot_wide(c->o->format, i, n);
     return CLEF_OK;
 }
 

@@ -290,21 +290,22 @@ const option_spec option_table[N_OPTIONS] = {
     [OPTION_MARGIN] = {"margin", VALUE_SHARE, "P", .commands = BIT(GATE),
                        .help = "Answers have to be the reference's where its two best options "
                                "differ by more than this. Default 0.02."},
-    [OPTION_FORMAT] = {"format", VALUE_CHOICE,
-                       .choices = {"int8mix", "int8", "int6", "int4mix", "int4"},
-                       .commands = BIT(CONVERT),
-                       .help = "int8mix keeps the first 12 of 32 layers at 16 bit, and the same "
-                               "share of other depths; int8 converts all layers, which costs more "
-                               "accuracy than it saves memory. int6 and int4mix measure what each "
-                               "width loses in each eighth of the layers and give wider codes, up "
-                               "to 16 bit, to where it matters most: 7.5 and 5.5 bits a weight in "
-                               "all. int4 is int4 everywhere, which changes answers: to compare "
-                               "with. Default int8mix."},
+    [OPTION_FORMAT] =
+        {"format", VALUE_CHOICE, .choices = {"int8mix", "int8", "int6", "int4mix", "int4"},
+         .commands = BIT(CONVERT) | BIT(PLAN),
+         .help = "int8mix keeps the first 12 of 32 layers at 16 bit, and the same "
+                 "share of other depths; int8 converts all layers, which costs more "
+                 "accuracy than it saves memory. int6 and int4mix measure what each "
+                 "width loses in each eighth of the layers and give wider codes, up "
+                 "to 16 bit, to where it matters most: 7.5 and 5.5 bits a weight in "
+                 "all. int4 is int4 everywhere, which changes answers: to compare "
+                 "with. Default int8mix; plan takes the model as it is by default, else as if it "
+                 "were converted."},
     [OPTION_LAYERS_16BIT] = {"layers-16bit", VALUE_TEXT, "LIST", .commands = BIT(CONVERT),
                              .help = "Layers that stay at 16 bit, such as 0-11 or 0,3,5-7; not "
                                      "with int8 and int4."},
     [OPTION_TABLES] = {"tables", VALUE_CHOICE, .choices = {"bf16", "int8"},
-                       .commands = BIT(CONVERT),
+                       .commands = BIT(CONVERT) | BIT(PLAN),
                        .help = "int8 also converts the rows of the embedding and of lm_head. "
                                "Default bf16: they stay as they are."},
     [OPTION_JOBS] =

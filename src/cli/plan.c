@@ -49,7 +49,10 @@ clef_status command_plan(const args *a, clef_error *err) {
     const clef_plan_options wanted = {.tokens = (uint32_t)o[OPTION_TOKENS].number,
                                       .batch = (uint32_t)o[OPTION_BATCH].number,
                                       .questions = (uint32_t)o[OPTION_QUESTIONS].number,
-                                      .options = (uint32_t)o[OPTION_OPTIONS].number};
+                                      .options = (uint32_t)o[OPTION_OPTIONS].number,
+                                      .converted = o[OPTION_FORMAT].given || o[OPTION_TABLES].given,
+                                      .format = (clef_format)o[OPTION_FORMAT].choice,
+                                      .tables = (clef_tables)o[OPTION_TABLES].choice};
     if (s == CLEF_OK) s = clef_plan(&options, &wanted, &r, err);
     if (s == CLEF_OK) {
         const figure figures[] = {

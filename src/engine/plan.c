@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/memory.h"
+#include "checkpoint/allot.h"
 #include "engine/engine.h"
 
 /* A request on its way: its text, its tree, its ids. Per token it is about what English takes. */
@@ -81,8 +82,22 @@ clef_status plan_check(size_t need, const batch_item *items, size_t n, uint32_t 
                      (double)room.bytes / mib, chunk);
 }
 
+/* Bytes of the mapped files, as they are or as if converted. */
+static clef_status plan_weights(uint64_t *out, const clef_engine *e, const clef_plan_options *w,
+                                clef_error *err) {
+    arena mem = {0};
+    clef_status s = CLEF_OK;
+    *out = safetensors_bytes(e->backbone_file);
+    if (w->converted)
+        s = allot_bytes(out, e->backbone_file, &e->cfg, w->format, w->tables == CLEF_TABLES_INT8,
+                        &mem, err);
+    *out += safetensors_bytes(e->head_file);
+    arena_free(&mem);
+    return s;
+}
+
 static clef_status plan(clef_plan_result *out, clef_engine *e, const clef_options *options,
-                        clef_error *err) {
+                        const clef_plan_options *wanted, clef_error *err) {
     TRY(engine_open_weights(e, options, err));
     TRY(engine_open_tokenizer(e, options, err));
     const uint64_t opened = memory_anonymous();
@@ -96,7 +111,7 @@ static clef_status plan(clef_plan_result *out, clef_engine *e, const clef_option
     out->threads = compute_threads(e->c);
     out->chunk = e->chunk;
     out->live = p.live;
-    out->mapped_bytes = safetensors_bytes(e->backbone_file) + safetensors_bytes(e->head_file);
+    TRY(plan_weights(&out->mapped_bytes, e, wanted, err));
     out->opened_bytes = opened;
     out->workspace_bytes = p.workspace;
     out->sequence_bytes = p.sequence;
@@ -132,7 +147,7 @@ clef_status clef_plan(const clef_options *options, const clef_plan_options *want
     TRY(engine_check_options(options, true, err));
     clef_engine *e = NULL;
     TRY(engine_new(&e, options, err));
-    const clef_status s = plan(&result, e, options, err);
+    const clef_status s = plan(&result, e, options, w, err);
     clef_close(e);
     if (s == CLEF_OK) *out = result;
     return s;
