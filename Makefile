@@ -140,6 +140,7 @@ $(FUZZ_BIN): $(B)/%: %.c $(B)/cli.a $(B)/libclef.a Makefile
 # These run the program and the tools.
 $(B)/tests/cli_test: | $(B)/clef
 $(B)/tests/synth_test: | $(B)/tools/synth
+$(B)/tests/verify_cli_test: | $(B)/clef
 $(B)/tests/convert_test: | $(B)/tools/synth
 $(B)/tests/formats_test: | $(B)/tools/synth
 $(B)/tests/plan_test: | $(B)/tools/peak
