@@ -154,6 +154,33 @@ static void a_model_that_does_not_open_is_told_and_still_scanned(void **state) {
     folder_remove(f.path);
 }
 
+/* Of more than one piece (scan.c), in a folder with nothing else in it. */
+static void the_first_place_of_a_large_tensor_is_told(void **state) {
+    (void)state;
+    folder f = folder_new();
+    const uint32_t nan = 0xffffffff;
+    const str header = STR("{\"w\":{\"dtype\":\"F32\",\"shape\":[3000,1000],"
+                           "\"data_offsets\":[0,12000000]}}");
+    buf bytes = {0};
+    folder_safetensors(&bytes, header, 12000000);
+    char *data = bytes.p + 8 + header.n;
+    memcpy(data + 4L * 2999999, &nan, 4);
+    memcpy(data + 4L * 1001, &nan, 4);
+    memcpy(data + 4L * 1048576, &nan, 4); /* the first of the second piece */
+    folder_write(&f, "model.safetensors", (str){bytes.p, bytes.n});
+    for (unsigned jobs = 1; jobs < 4; jobs++) {
+        heard h = {0};
+        int sound = 1;
+        assert_int_equal(scan(f.path, jobs, &h, &sound), CLEF_OK);
+        if (strstr(h.text,
+                   "tensor 'w' has 3 numbers that are not finite, the first at [1, 1]: NaN") ==
+            NULL)
+            fail_msg("%s", h.text);
+    }
+    buf_free(&bytes);
+    folder_remove(f.path);
+}
+
 static void a_request_to_stop_is_obeyed(void **state) {
     (void)state;
     heard h = {.stop = 1};
@@ -168,6 +195,7 @@ int main(void) {
         cmocka_unit_test(tensors_with_nan_and_infinity_are_named),
         cmocka_unit_test(the_largest_finite_numbers_are_sound),
         cmocka_unit_test(a_model_that_does_not_open_is_told_and_still_scanned),
+        cmocka_unit_test(the_first_place_of_a_large_tensor_is_told),
         cmocka_unit_test(a_request_to_stop_is_obeyed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
