@@ -100,7 +100,10 @@ $(patsubst %,$(B)/src/%/%.o,text media request checkpoint fetch server): CFLAGS_
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
 $(B)/src/compute/kernels_avx2.o: CFLAGS_ALL += -mavx2 -mfma -mf16c
 endif
-$(B)/src/compute/kernels_avx2.o $(B)/src/compute/kernels_neon.o: CFLAGS_ALL += -O3
+ifneq ($(filter aarch64%,$(shell $(CC) -dumpmachine)),)
+$(B)/src/compute/kernels_neondot.o: CFLAGS_ALL += -march=armv8.2-a+dotprod
+endif
+$(patsubst %,$(B)/src/compute/kernels_%.o,avx2 neon neondot): CFLAGS_ALL += -O3
 # Without register lanes every vector is an object on the stack, and gcc takes minutes to guard the
 # scope of each one.
 $(B)/src/compute/kernels_scalar.o: CFLAGS_ALL += -O3 \
@@ -200,7 +203,8 @@ ARM_TESTS = $(patsubst %,build/arm/src/compute/%_test,fmath kernels linear rows 
 .PHONY: test-arm
 test-arm:
 	@tools/setup.sh arm
-	@$(SUBMAKE) $(ARM_TESTS) B=build/arm CC=aarch64-linux-gnu-gcc CLI_SRC= CLI_LIBS= MEDIA_LIBS=
+	@$(SUBMAKE) $(ARM_TESTS) B=build/arm CC=aarch64-linux-gnu-gcc CLI_SRC= CLI_LIBS= MEDIA_LIBS= \
+	  LIB_SRC="$(filter-out %_test.c,$(wildcard src/base/*.c src/compute/*.c))"
 	@RUN=qemu-aarch64 tools/run_tests $(ARM_TESTS)
 
 # ---- checks ----------------------------------------------------------------------------------

@@ -6,8 +6,9 @@
  * still tells: by the clock the figures then say how much of it one was given. Each try measures
  * the ceiling right before the linear, because the clock rate drifts; medians of the tries' ratios
  * are printed. The weights of consecutive calls differ, as they do in a network: 128 Mi of them, so
- * none is in a cache when its turn comes. Each try measures BF16 weights and then int8 ones, and
- * the last column is the ratio of their processor times.
+ * none is in a cache when its turn comes. Each try measures BF16 weights, then int8 ones, then int8
+ * ones with rows that were rounded to 8 and to 16 bits (rounding not counted, as packing is not),
+ * and the last column is the ratio of the first's processor time to theirs.
  *
  * Usage: linearbench [threads [rows [kernels]]]; without them 1 and 2 threads and five numbers of
  * rows with the best table. */
@@ -40,8 +41,18 @@ static double median(double *values) {
     return values[N_TRIES / 2];
 }
 
+enum { N_KINDS = 4 };
+static const struct {
+    const char *name;
+    dtype type;
+    unsigned bits; /* of the rows; 0: f32 */
+} kinds[N_KINDS] = {{"BF16", DTYPE_BF16, 0},
+                    {"I8", DTYPE_I8, 0},
+                    {"I8 x 8", DTYPE_I8, 8},
+                    {"I8 x 16", DTYPE_I8, 16}};
+
 typedef struct {
-    float *x, *panel, *out;
+    float *x, *panels[3], *out;
     uint16_t *weights;
     unsigned char *codes;
 } buffers;
@@ -84,7 +95,7 @@ typedef struct {
     double clock_rate[N_TRIES], share[N_TRIES], over[N_TRIES], busy[N_TRIES];
 } figures;
 
-static void measure_type(figures *f, int i, compute *c, const buffers *b, dtype type,
+static void measure_kind(figures *f, int i, compute *c, const buffers *b, dtype type,
                          const panel *x, uint32_t n_out, double peak, double gbps, size_t *copy) {
     const size_t n_weights = (size_t)n_out * x->n_cols, n_copies = WEIGHT_BYTES / 2 / n_weights;
     const double matrix_bytes =
@@ -106,25 +117,25 @@ static void measure_type(figures *f, int i, compute *c, const buffers *b, dtype 
 
 static void measure(compute *c, const kernel_table *kernels, const buffers *b, uint32_t n_out,
                     uint32_t n_in, uint32_t n_rows, double gbps) {
-    static const dtype types[] = {DTYPE_BF16, DTYPE_I8};
-    const panel x = panel_pack(c, b->panel, b->x, n_in, n_rows, n_in);
-    figures f[2];
-    double faster[N_TRIES];
-    size_t copy[2] = {0, 0};
+    const panel rows[3] = {panel_pack(c, b->panels[0], b->x, n_in, n_rows, n_in),
+                           panel_round(c, b->panels[1], b->x, n_in, n_rows, n_in, 8),
+                           panel_round(c, b->panels[2], b->x, n_in, n_rows, n_in, 16)};
+    figures f[N_KINDS];
+    double faster[N_KINDS][N_TRIES];
+    size_t copy[N_KINDS] = {0};
     for (int i = 0; i < N_TRIES; i++) {
         const double peak = ceiling(kernels);
-        for (int t = 0; t < 2; t++)
-            measure_type(&f[t], i, c, b, types[t], &x, n_out, peak, gbps, &copy[t]);
-        faster[i] = f[0].busy[i] / f[1].busy[i];
+        for (int k = 0; k < N_KINDS; k++) {
+            measure_kind(&f[k], i, c, b, kinds[k].type, &rows[kinds[k].bits / 8], n_out, peak, gbps,
+                         &copy[k]);
+            faster[k][i] = f[0].busy[i] / f[k].busy[i];
+        }
     }
-    for (int t = 0; t < 2; t++) {
-        printf("%u threads  [%5u x %5u]  %4u rows  %-4s  %6.1f GFLOP/s  %5.1f %% of the ceiling  "
-               "%.2f x the floor",
-               compute_threads(c), n_out, n_in, n_rows, dtype_name(types[t]),
-               median(f[t].clock_rate), 100.0 * median(f[t].share), median(f[t].over));
-        if (types[t] == DTYPE_I8) printf("  %.2f x as fast as BF16", median(faster));
-        printf("\n");
-    }
+    for (int k = 0; k < N_KINDS; k++)
+        printf("%u threads  [%5u x %5u]  %4u rows  %-7s  %6.1f GFLOP/s  %5.1f %% of the ceiling  "
+               "%.2f x the floor  %.2f x as fast as BF16\n",
+               compute_threads(c), n_out, n_in, n_rows, kinds[k].name, median(f[k].clock_rate),
+               100.0 * median(f[k].share), median(f[k].over), median(faster[k]));
     fflush(stdout);
 }
 
@@ -150,10 +161,14 @@ static double read_ceiling(const buffers *b) {
 
 int main(int argc, char **argv) {
     const buffers b = {aligned_alloc(64, (size_t)MAX_ROWS * MAX_SIDE * 4),
+                       {aligned_alloc(64, (size_t)MAX_ROWS * MAX_SIDE * 4),
+                        aligned_alloc(64, (size_t)MAX_ROWS * MAX_SIDE * 4),
+                        aligned_alloc(64, (size_t)MAX_ROWS * MAX_SIDE * 4)},
                        aligned_alloc(64, (size_t)MAX_ROWS * MAX_SIDE * 4),
-                       aligned_alloc(64, (size_t)MAX_ROWS * MAX_SIDE * 4),
-                       aligned_alloc(64, WEIGHT_BYTES), aligned_alloc(64, WEIGHT_BYTES)};
-    if (b.x == NULL || b.panel == NULL || b.out == NULL || b.weights == NULL || b.codes == NULL)
+                       aligned_alloc(64, WEIGHT_BYTES),
+                       aligned_alloc(64, WEIGHT_BYTES)};
+    if (b.x == NULL || b.panels[0] == NULL || b.panels[1] == NULL || b.panels[2] == NULL ||
+        b.out == NULL || b.weights == NULL || b.codes == NULL)
         fail("out of memory");
     for (size_t i = 0; i < (size_t)MAX_ROWS * MAX_SIDE; i++)
         b.x[i] = (float)(i % 1009) / 1009.0f - 0.5f;
@@ -185,7 +200,7 @@ int main(int argc, char **argv) {
         if (threads_given > 0) break;
     }
     free(b.x);
-    free(b.panel);
+    for (int i = 0; i < 3; i++) free(b.panels[i]);
     free(b.out);
     free(b.weights);
     free(b.codes);

@@ -9,11 +9,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#if defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 uint32_t cpu_features(void) {
     uint32_t bits = 0;
 #if defined(__x86_64__)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) bits |= CPU_AVX2_FMA;
+#endif
+#if defined(__aarch64__) && defined(__linux__)
+    if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) bits |= CPU_NEON_DOT;
 #endif
     return bits;
 }

@@ -117,49 +117,45 @@ static void tile_half(float *out, const float *x, const float *w, size_t w_out, 
 #endif
 }
 
-/* Exact: a code has 7 bits and a scale 11, and their product 18 of the 24 that f32 has. */
-static void widen_int8(float *out, const matrix *w, size_t first, size_t n) {
-    const char *codes = (const char *)w->data + first;
-    const char *scales = (const char *)w->scales + first / INT8_BLOCK * sizeof(uint16_t);
-    for (size_t done = 0; done < n; done += INT8_BLOCK) {
-        uint16_t half;
-        memcpy(&half, scales, sizeof half);
-        scales += sizeof half;
-        const f8 scale = f8_set1(f16_to_float(half));
-        for (size_t i = done; i < done + INT8_BLOCK; i += LANES)
-            f8_store(out + i, f8_mul(f8_load_i8(codes + i), scale));
-    }
+static inline float block_scale(const matrix *w, size_t block) {
+    uint16_t half;
+    memcpy(&half, (const char *)w->scales + block * sizeof half, sizeof half);
+    return f16_to_float(half);
 }
 
-/* Packed codes: of any eight neighbours the bits stand at the same place of eight bytes in a row.
- */
-static void widen_packed(float *out, const matrix *w, size_t first, size_t n) {
-    const bool six = w->type == DTYPE_INT6;
-    const size_t block_bytes = six ? INT6_BYTES : INT4_BYTES;
-    const char *codes = (const char *)w->data + first / INT8_BLOCK * block_bytes;
-    const char *scales = (const char *)w->scales + first / INT8_BLOCK * sizeof(uint16_t);
+/* Codes 8 i .. 8 i + 7 of a block. Of packed ones the bits of any eight neighbours stand at the
+ * same place of eight bytes in a row. `type` is w's own, as a constant. */
+ALWAYS_INLINE f8 eight_codes(const matrix *w, const dtype type, size_t block, int i) {
+    const char *data = w->data;
+    if (type == DTYPE_I8) return f8_load_i8(data + block * INT8_BLOCK + i * LANES);
+    const bool six = type == DTYPE_INT6;
+    const char *codes = data + block * (six ? INT6_BYTES : INT4_BYTES);
+    const char *low = codes + i % 2 * LANES;
+    return six ? f8_load_i6(low, i / 2 * 4, codes + INT4_BYTES, 2 * i) : f8_load_i4(low, i / 2 * 4);
+}
+
+/* Exact: a code has 7 bits at most and a scale 11, and their product 18 of the 24 that f32 has. */
+ALWAYS_INLINE void widen_blocks(float *out, const matrix *w, const dtype type, size_t first,
+                                size_t n) {
     for (size_t done = 0; done < n; done += INT8_BLOCK) {
-        uint16_t half;
-        memcpy(&half, scales, sizeof half);
-        scales += sizeof half;
-        const f8 scale = f8_set1(f16_to_float(half));
-        for (int i = 0; i < INT8_BLOCK / LANES; i++) {
-            const char *low = codes + i % 2 * LANES;
-            const f8 code = six ? f8_load_i6(low, i / 2 * 4, codes + INT4_BYTES, 2 * i)
-                                : f8_load_i4(low, i / 2 * 4);
-            f8_store(out + done + i * LANES, f8_mul(code, scale));
-        }
-        codes += block_bytes;
+        const size_t block = (first + done) / INT8_BLOCK;
+        const f8 scale = f8_set1(block_scale(w, block));
+        for (int i = 0; i < INT8_BLOCK / LANES; i++)
+            f8_store(out + done + i * LANES, f8_mul(eight_codes(w, type, block, i), scale));
     }
 }
 
 static void widen(float *out, const matrix *w, size_t first, size_t n) {
     if (w->type == DTYPE_I8) {
-        widen_int8(out, w, first, n);
+        widen_blocks(out, w, DTYPE_I8, first, n);
         return;
     }
-    if (w->type == DTYPE_INT6 || w->type == DTYPE_INT4) {
-        widen_packed(out, w, first, n);
+    if (w->type == DTYPE_INT6) {
+        widen_blocks(out, w, DTYPE_INT6, first, n);
+        return;
+    }
+    if (w->type == DTYPE_INT4) {
+        widen_blocks(out, w, DTYPE_INT4, first, n);
         return;
     }
     size_t done = 0;

@@ -7,6 +7,8 @@
  * independent columns), so any vector width gives the same bits:
  *   - a dot product over k is cut into blocks of LINEAR_BLOCK; inside a block one chain of fused
  *     multiply-adds in rising k from zero; block results are added in rising order;
+ *   - where rows are integers (panel_round), each block of INT8_BLOCK is summed exactly and its
+ * sum, times both scales, is added in rising order;
  *   - attention walks the keys in blocks of ATTEND_BLOCK counted from key 0, a running maximum per
  *     query;
  *   - the delta rule is the recurrence, one token after the other.
@@ -26,7 +28,7 @@ typedef struct compute compute;
  * beyond them is refused when it is loaded. */
 enum { MAX_HEAD_DIM = 512, MAX_CONV_KERNEL = 64 };
 
-/* `kernels` names a table ("scalar", "avx2", "neon"); NULL takes the best this CPU has.
+/* `kernels` names a table ("scalar", "avx2", "neon", "neondot"); NULL takes the best this CPU has.
  * CLEF_ERR_INPUT for an unknown name or one this CPU cannot run, naming those it can. Close with
  * compute_close. */
 clef_status compute_open(compute **out, const char *kernels, unsigned threads, clef_error *err);
@@ -73,6 +75,7 @@ typedef struct {
 typedef struct {
     float *data;
     uint32_t n_rows, n_cols;
+    unsigned bits; /* 0: f32; 8 or 16: rounded to integers of so many bits */
 } panel;
 
 /* Floats that a panel of n_rows x n_cols needs. */
@@ -82,6 +85,12 @@ size_t panel_floats(uint32_t n_rows, uint32_t n_cols);
  * to 64 bytes). */
 panel panel_pack(compute *c, float *data, const float *x, size_t stride, uint32_t n_rows,
                  uint32_t n_cols);
+
+/* The same, with each row rounded in blocks of INT8_BLOCK columns to integers of 8 or 16 bits and a
+ * scale, for weights that are codes: `linear` then sums products of integers. n_cols is a multiple
+ * of INT8_BLOCK. It has its own bits; the promise above holds for them. */
+panel panel_round(compute *c, float *data, const float *x, size_t stride, uint32_t n_rows,
+                  uint32_t n_cols, unsigned bits);
 
 typedef enum { LINEAR_SET, LINEAR_ADD } linear_mode;
 

@@ -9,6 +9,7 @@ static const kernel_table *const tables[] = {
     &kernels_avx2,
 #endif
 #if defined(__aarch64__)
+    &kernels_neondot,
     &kernels_neon,
 #endif
     &kernels_scalar,

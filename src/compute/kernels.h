@@ -42,6 +42,21 @@ typedef struct {
      * blocks. */
     void (*widen)(float *out, const matrix *w, size_t first, size_t n);
 
+    /* The same for rows that were rounded to integers of `bits` bits (8 or 16); see body_codes.h.
+     * Of such rows a block of INT8_BLOCK columns takes code_floats[bits == 16] floats a lane, and a
+     * code of a weight code_bytes bytes. round_rows makes n_lanes lanes of n_rows rows, `stride`
+     * floats apart, and widen_codes codes and scales of n values that a weight stores as codes, in
+     * whole blocks. The tiles take n_k columns, a multiple of INT8_BLOCK; w [n_out][n_k] and
+     * w_scales [n_out][n_k / INT8_BLOCK] from widen_codes. */
+    uint32_t code_floats[2], code_bytes;
+    void (*round_rows)(float *out, const float *x, size_t stride, uint32_t n_rows, uint32_t n_lanes,
+                       uint32_t n_k, unsigned bits);
+    void (*widen_codes)(void *codes, float *scales, const matrix *w, size_t first, size_t n);
+    void (*tile_codes)(float *out, const float *x, const void *w, const float *w_scales,
+                       uint32_t n_out, uint32_t n_k, unsigned bits);
+    void (*tile_codes_half)(float *out, const float *x, const void *w, const float *w_scales,
+                            uint32_t n_out, uint32_t n_k, unsigned bits);
+
     void (*rms_norm_row)(float *out, const float *x, const float *weight, uint32_t n, float eps);
     void (*layer_norm_row)(float *out, const float *x, const float *weight, const float *bias,
                            uint32_t n, float eps);
@@ -75,7 +90,7 @@ extern const kernel_table kernels_scalar;
 extern const kernel_table kernels_avx2;
 #endif
 #if defined(__aarch64__)
-extern const kernel_table kernels_neon;
+extern const kernel_table kernels_neon, kernels_neondot;
 #endif
 
 /* The i-th table of this build that this processor can run, the best first and the scalar one last;

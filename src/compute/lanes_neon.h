@@ -104,4 +104,84 @@ static inline f8 f8_load_i6(const void *p, int shift, const void *high, int high
     return f8_of_i8(vsub_s8(vreinterpret_s8_u8(code), vdup_n_s8(32)));
 }
 
+/* ---- integers: body_codes.h ---- */
+
+typedef struct {
+    int32x4_t lo, hi;
+} n8;
+
+/* Eight integral values below 2^31, converted. */
+static inline void f8_store_ints(int32_t *p, f8 a) {
+    vst1q_s32(p, vcvtq_s32_f32(a.lo));
+    vst1q_s32(p + 4, vcvtq_s32_f32(a.hi));
+}
+static inline int16x8_t f8_to_i16(f8 a) {
+    return vcombine_s16(vmovn_s32(vcvtq_s32_f32(a.lo)), vmovn_s32(vcvtq_s32_f32(a.hi)));
+}
+static inline n8 n8_zero(void) {
+    return (n8){vdupq_n_s32(0), vdupq_n_s32(0)};
+}
+static inline n8 n8_times_256(n8 a) {
+    return (n8){vshlq_n_s32(a.lo, 8), vshlq_n_s32(a.hi, 8)};
+}
+static inline f8 n8_to_f8(n8 a) {
+    return (f8){vcvtq_f32_s32(a.lo), vcvtq_f32_s32(a.hi)};
+}
+
+#ifdef __ARM_FEATURE_DOTPROD
+
+/* A code is a byte, four of a row lie side by side. */
+typedef int8_t code;
+enum { CODE_STEP = 4 };
+typedef struct {
+    int8x16_t lo, hi; /* rows 0 to 3, 4 to 7 */
+} row_codes;
+typedef int8x16_t weight_codes;
+
+/* Eight integral values that a byte holds, as codes. */
+static inline void f8_store_codes(code *p, f8 a) {
+    vst1_s8(p, vmovn_s16(f8_to_i16(a)));
+}
+static inline row_codes load_rows(const code *p) {
+    return (row_codes){vld1q_s8(p), vld1q_s8(p + 16)};
+}
+static inline weight_codes load_weights(const code *p) {
+    int32_t four;
+    memcpy(&four, p, sizeof four);
+    return vreinterpretq_s8_s32(vdupq_n_s32(four));
+}
+static inline n8 n8_dot(n8 sum, row_codes x, weight_codes w) {
+    return (n8){vdotq_s32(sum.lo, x.lo, w), vdotq_s32(sum.hi, x.hi, w)};
+}
+
+#else
+
+/* A code is 16 bits wide, two of a row lie side by side. */
+typedef int16_t code;
+enum { CODE_STEP = 2 };
+typedef int16x8x2_t row_codes; /* the first codes of eight rows, the second ones */
+typedef struct {
+    int16x4_t first, second;
+} weight_codes;
+
+/* Eight integral values that a byte holds, as codes. */
+static inline void f8_store_codes(code *p, f8 a) {
+    vst1q_s16(p, f8_to_i16(a));
+}
+static inline row_codes load_rows(const code *p) {
+    return vld2q_s16(p);
+}
+static inline weight_codes load_weights(const code *p) {
+    return (weight_codes){vdup_n_s16(p[0]), vdup_n_s16(p[1])};
+}
+static inline n8 n8_dot(n8 sum, row_codes x, weight_codes w) {
+    sum.lo = vmlal_s16(sum.lo, vget_low_s16(x.val[0]), w.first);
+    sum.hi = vmlal_s16(sum.hi, vget_high_s16(x.val[0]), w.first);
+    sum.lo = vmlal_s16(sum.lo, vget_low_s16(x.val[1]), w.second);
+    sum.hi = vmlal_s16(sum.hi, vget_high_s16(x.val[1]), w.second);
+    return sum;
+}
+
+#endif
+
 #endif

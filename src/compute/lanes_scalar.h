@@ -130,6 +130,55 @@ static inline f8 f8_load_i6(const void *p, int shift, const void *high, int high
     }
     return r;
 }
+
+/* ---- integers: body_codes.h; a code is 16 bits wide, two of a row lie side by side ---- */
+
+typedef int16_t code;
+enum { CODE_STEP = 2 };
+typedef struct {
+    int32_t v[LANES];
+} n8;
+typedef struct {
+    code v[LANES][CODE_STEP];
+} row_codes;
+typedef struct {
+    code v[CODE_STEP];
+} weight_codes;
+
+/* Eight integral values below 2^31, converted. */
+static inline void f8_store_ints(int32_t *p, f8 a) {
+    EACH_LANE p[i] = (int32_t)a.v[i];
+}
+/* Eight integral values that a byte holds, as codes. */
+static inline void f8_store_codes(code *p, f8 a) {
+    EACH_LANE p[i] = (code)a.v[i];
+}
+static inline n8 n8_zero(void) {
+    return (n8){{0}};
+}
+static inline n8 n8_times_256(n8 a) {
+    EACH_LANE a.v[i] *= 256;
+    return a;
+}
+static inline f8 n8_to_f8(n8 a) {
+    f8 r;
+    EACH_LANE r.v[i] = (float)a.v[i];
+    return r;
+}
+static inline row_codes load_rows(const code *p) {
+    row_codes r;
+    memcpy(&r, p, sizeof r);
+    return r;
+}
+static inline weight_codes load_weights(const code *p) {
+    weight_codes r;
+    memcpy(&r, p, sizeof r);
+    return r;
+}
+static inline n8 n8_dot(n8 sum, row_codes x, weight_codes w) {
+    EACH_LANE sum.v[i] += x.v[i][0] * w.v[0] + x.v[i][1] * w.v[1];
+    return sum;
+}
 #endif
 
 #undef EACH_LANE

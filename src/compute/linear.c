@@ -10,7 +10,9 @@
  * widens its weights into the worker's scratch, where they stay while every tile of rows passes,
  * and adds the tiles' results to totals beside them. A weight comes from memory once; the rows come
  * from the shared cache once per block of outputs. Between tiles the item asks for the weights of
- * its next block of columns: their rows are too far apart for the processor to guess.
+ * its next block of columns: their rows are too far apart for the processor to guess. In its last
+ * block it asks for the first weights of the item that comes next and for the outputs it will
+ * write.
  *
  * The order of one output: per block one chain of fused multiply-adds in rising k from zero; block
  * results added in rising order to 0.0f; the total added to `out` in LINEAR_ADD; the bias last. How
@@ -41,16 +43,24 @@ static size_t lanes_for(size_t n_rows) {
     return n_rows - rest + (rest == 0 ? 0 : rest <= HALF_LANES ? HALF_LANES : TILE_LANES);
 }
 
+/* Rounded rows take less: codes of two bytes at most, and a scale for 32 of them. */
 size_t panel_floats(uint32_t n_rows, uint32_t n_cols) {
     return lanes_for(n_rows) * n_cols;
+}
+
+/* Floats that n columns of a panel take in each lane. */
+static size_t lane_floats(const kernel_table *kernels, unsigned bits, size_t n) {
+    return bits == 0 ? n : n / INT8_BLOCK * kernels->code_floats[bits == 16];
 }
 
 /* ---- packing ------------------------------------------------------------------------------ */
 
 typedef struct {
+    const kernel_table *kernels;
     float *data;
     const float *x;
     size_t stride, n_rows, n_cols;
+    unsigned bits; /* round_item only */
 } pack_job;
 
 /* Packs one tile of rows, all columns, 16 columns at a time: a cache line of each row. */
@@ -75,9 +85,33 @@ static void pack_item(void *context, size_t item, unsigned worker) {
 
 panel panel_pack(compute *c, float *data, const float *x, size_t stride, uint32_t n_rows,
                  uint32_t n_cols) {
-    pack_job job = {data, x, stride, n_rows, n_cols};
+    pack_job job = {c->kernels, data, x, stride, n_rows, n_cols, 0};
     pool_run(c->workers, ((size_t)n_rows + TILE_LANES - 1) / TILE_LANES, pack_item, &job);
-    return (panel){data, n_rows, n_cols};
+    return (panel){data, n_rows, n_cols, 0};
+}
+
+/* Rounds one tile of rows, all columns. */
+static void round_item(void *context, size_t item, unsigned worker) {
+    (void)worker;
+    const pack_job *j = context;
+    const size_t row0 = item * TILE_LANES, n_rows = min_size(TILE_LANES, j->n_rows - row0);
+    const size_t all_lanes = lanes_for(j->n_rows);
+    for (size_t k0 = 0; k0 < j->n_cols; k0 += LINEAR_BLOCK) {
+        const size_t n_k = min_size(LINEAR_BLOCK, j->n_cols - k0);
+        const size_t at = lane_floats(j->kernels, j->bits, k0) * all_lanes +
+                          lane_floats(j->kernels, j->bits, n_k) * row0;
+        j->kernels->round_rows(j->data + at, j->x + row0 * j->stride + k0, j->stride,
+                               (uint32_t)n_rows, (uint32_t)lanes_for(n_rows), (uint32_t)n_k,
+                               j->bits);
+    }
+}
+
+panel panel_round(compute *c, float *data, const float *x, size_t stride, uint32_t n_rows,
+                  uint32_t n_cols, unsigned bits) {
+    assert(n_cols % INT8_BLOCK == 0 && (bits == 8 || bits == 16));
+    pack_job job = {c->kernels, data, x, stride, n_rows, n_cols, bits};
+    pool_run(c->workers, ((size_t)n_rows + TILE_LANES - 1) / TILE_LANES, round_item, &job);
+    return (panel){data, n_rows, n_cols, bits};
 }
 
 /* ---- multiplying -------------------------------------------------------------------------- */
@@ -90,7 +124,7 @@ typedef struct {
     const matrix *w;
     const float *bias;
     linear_mode mode;
-    size_t item_outs, n_row_items;
+    size_t item_outs, n_row_items, n_items;
     size_t weight_bits; /* of one stored value */
 } linear_job;
 
@@ -119,72 +153,138 @@ static void fetch_lines(soon *s, size_t n_lines) {
     }
 }
 
+/* The outputs of an item, and the weights of it in one block of columns. */
+typedef struct {
+    size_t row0, n_rows, out0, n_out;
+} item_range;
+
+static item_range range_of(const linear_job *j, size_t item) {
+    const size_t row0 = item % j->n_row_items * MAX_ROWS,
+                 out0 = item / j->n_row_items * j->item_outs;
+    return (item_range){row0, min_size(MAX_ROWS, j->x->n_rows - row0), out0,
+                        min_size(j->item_outs, j->w->n_out - out0)};
+}
+
+static soon weights_soon(const linear_job *j, const item_range *r, size_t k0) {
+    const size_t n_in = j->w->n_in, bits = j->weight_bits;
+    return (soon){(const char *)j->w->data + (r->out0 * n_in + k0) * bits / 8, r->n_out,
+                  min_size(LINEAR_BLOCK, n_in - k0) * bits / 8, n_in * bits / 8, 0};
+}
+
+static soon outputs_soon(const linear_job *j, const item_range *r) {
+    return (soon){(const char *)(j->out + r->row0 * j->stride + r->out0), r->n_rows,
+                  r->n_out * sizeof *j->out, j->stride * sizeof *j->out, 0};
+}
+
+/* Weights of an item for one block of columns, widened as the kernels take them. */
+typedef struct {
+    const float *values; /* [n_out][n_k], or codes in the same order */
+    const float *scales; /* of codes: [n_out][n_k / INT8_BLOCK] */
+    size_t n_out, n_k;
+} block_weights;
+
+static void multiply_tile(const linear_job *j, bool half, float *total, const float *x,
+                          const block_weights *w, size_t o, size_t n_out) {
+    const kernel_table *kernels = j->c->kernels;
+    const uint32_t n_k = (uint32_t)w->n_k;
+    if (j->x->bits == 0)
+        (half ? kernels->tile_half : kernels->tile)(total, x, w->values + o * n_k, n_k, 1,
+                                                    (uint32_t)n_out, n_k);
+    else
+        (half ? kernels->tile_codes_half : kernels->tile_codes)(
+            total, x, (const char *)w->values + o * n_k * kernels->code_bytes,
+            w->scales + o * (n_k / INT8_BLOCK), (uint32_t)n_out, n_k, j->x->bits);
+}
+
 /* total[tile][output][lane] += one block of columns. x: the block of the item's rows, behind which
- * the next block follows when the item has all rows; x_left floats may be read from it on. */
-static void multiply_block(const kernel_table *kernels, float *total, const float *x, size_t x_left,
-                           const float *weights, size_t n_lanes, size_t n_out, size_t n_k,
-                           soon next) {
-    const size_t n_groups = (n_out + TILE_OUTS - 1) / TILE_OUTS;
-    const size_t n_tiles = (n_lanes + TILE_LANES - 1) / TILE_LANES;
-    const size_t next_lines = count_lines(&next) / (n_groups * n_tiles) + 1;
+ * the next block follows when the item has all rows; x_left floats may be read from it on. `next`
+ * is asked for meanwhile, the first of the two first. Few rows are not asked for: the processor
+ * finds them alone, and a core has only so many requests under way. */
+static void multiply_block(const linear_job *j, float *total, const float *x, size_t x_left,
+                           const block_weights *w, size_t n_lanes, soon next[2]) {
+    const size_t n_groups = (w->n_out + TILE_OUTS - 1) / TILE_OUTS;
+    const size_t n_halves = n_lanes % TILE_LANES == 0 ? 0 : (w->n_out + HALF_OUTS - 1) / HALF_OUTS;
+    const size_t n_calls = n_lanes / TILE_LANES * n_groups + n_halves;
+    const size_t next_lines = (count_lines(&next[0]) + count_lines(&next[1])) / n_calls + 1;
+    const size_t lane_size = lane_floats(j->c->kernels, j->x->bits, w->n_k);
     for (size_t lane = 0; lane < n_lanes; lane += TILE_LANES) {
         const bool half = n_lanes - lane < TILE_LANES;
         const size_t lanes = half ? HALF_LANES : TILE_LANES, outs = half ? HALF_OUTS : TILE_OUTS;
-        const size_t tile_end = (lane + lanes) * n_k;
+        const size_t tile_end = (lane + lanes) * lane_size;
         soon next_tile = {(const char *)(x + tile_end), 1,
-                          min_size(x_left - tile_end, TILE_LANES * n_k) * sizeof *x, 0, 0};
+                          min_size(x_left - tile_end, TILE_LANES * lane_size) * sizeof *x, 0, 0};
         const size_t tile_lines = count_lines(&next_tile) / n_groups + 1;
-        for (size_t o = 0; o < n_out; o += outs) {
-            fetch_lines(&next, next_lines);
-            fetch_lines(&next_tile, tile_lines);
-            (half ? kernels->tile_half : kernels->tile)(
-                total + lane * n_out + o * lanes, x + lane * n_k, weights + o * n_k, n_k, 1,
-                (uint32_t)min_size(outs, n_out - o), (uint32_t)n_k);
+        for (size_t o = 0; o < w->n_out; o += outs) {
+            fetch_lines(next[0].n > 0 ? &next[0] : &next[1], next_lines);
+            if (n_lanes > FEW_ROWS) fetch_lines(&next_tile, tile_lines);
+            multiply_tile(j, half, total + lane * w->n_out + o * lanes, x + lane * lane_size, w, o,
+                          min_size(outs, w->n_out - o));
         }
     }
 }
 
-static void store_totals(const linear_job *j, const float *total, size_t row0, size_t n_rows,
-                         size_t out0, size_t n_out) {
-    for (size_t row = 0; row < n_rows; row++) {
+static void store_totals(const linear_job *j, const float *total, const item_range *r) {
+    for (size_t row = 0; row < r->n_rows; row++) {
         const size_t first = row / TILE_LANES * TILE_LANES;
-        const size_t lanes = lanes_for(min_size(n_rows - first, TILE_LANES));
-        const float *from = total + first * n_out + (row - first);
-        float *to = j->out + (row0 + row) * j->stride + out0;
-        for (size_t o = 0; o < n_out; o++) {
+        const size_t lanes = lanes_for(min_size(r->n_rows - first, TILE_LANES));
+        const float *from = total + first * r->n_out + (row - first);
+        float *to = j->out + (r->row0 + row) * j->stride + r->out0;
+        for (size_t o = 0; o < r->n_out; o++) {
             float value = from[o * lanes];
             if (j->mode == LINEAR_ADD) value = to[o] + value;
-            if (j->bias != NULL) value += j->bias[out0 + o];
+            if (j->bias != NULL) value += j->bias[r->out0 + o];
             to[o] = value;
         }
     }
 }
 
+static block_weights widen_block(const linear_job *j, float *memory, const item_range *r, size_t k0,
+                                 size_t n_k) {
+    const kernel_table *kernels = j->c->kernels;
+    const size_t n_in = j->w->n_in, n_blocks = n_k / INT8_BLOCK;
+    if (j->x->bits == 0) {
+        for (size_t o = 0; o < r->n_out; o++)
+            kernels->widen(memory + o * n_k, j->w, (r->out0 + o) * n_in + k0, n_k);
+        return (block_weights){memory, NULL, r->n_out, n_k};
+    }
+    /* Codes take half of the memory at most, and a scale is a float for 32 of them. */
+    char *codes = (char *)memory;
+    float *scales = memory + r->n_out * n_k / 2;
+    for (size_t o = 0; o < r->n_out; o++)
+        kernels->widen_codes(codes + o * n_k * kernels->code_bytes, scales + o * n_blocks, j->w,
+                             (r->out0 + o) * n_in + k0, n_k);
+    return (block_weights){memory, scales, r->n_out, n_k};
+}
+
 static void linear_item(void *context, size_t item, unsigned worker) {
     const linear_job *j = context;
     const kernel_table *kernels = j->c->kernels;
+    const unsigned bits = j->x->bits;
     const size_t n_in = j->w->n_in;
-    const size_t row0 = item % j->n_row_items * MAX_ROWS,
-                 out0 = item / j->n_row_items * j->item_outs;
-    const size_t n_rows = min_size(MAX_ROWS, j->x->n_rows - row0);
-    const size_t n_out = min_size(j->item_outs, j->w->n_out - out0);
-    const size_t n_lanes = lanes_for(n_rows), all_lanes = lanes_for(j->x->n_rows);
+    const item_range r = range_of(j, item);
+    const size_t n_lanes = lanes_for(r.n_rows), all_lanes = lanes_for(j->x->n_rows);
+    const size_t x_end = lane_floats(kernels, bits, n_in) * all_lanes;
     float *total = worker_scratch(j->c, worker), *weights = total + (size_t)MAX_ROWS * MAX_OUTS;
 
-    memset(total, 0, n_lanes * n_out * sizeof *total);
+    memset(total, 0, n_lanes * r.n_out * sizeof *total);
     for (size_t k0 = 0; k0 < n_in; k0 += LINEAR_BLOCK) {
-        const size_t n_k = min_size(LINEAR_BLOCK, n_in - k0), k1 = k0 + n_k;
-        for (size_t o = 0; o < n_out; o++)
-            kernels->widen(weights + o * n_k, j->w, (out0 + o) * n_in + k0, n_k);
-        const soon next = {(const char *)j->w->data + (out0 * n_in + k1) * j->weight_bits / 8,
-                           k1 < n_in ? n_out : 0,
-                           min_size(LINEAR_BLOCK, n_in - k1) * j->weight_bits / 8,
-                           n_in * j->weight_bits / 8, 0};
-        const size_t x0 = k0 * all_lanes + row0 * n_k;
-        multiply_block(kernels, total, j->x->data + x0, n_in * all_lanes - x0, weights, n_lanes,
-                       n_out, n_k, next);
+        const size_t n_k = min_size(LINEAR_BLOCK, n_in - k0);
+        const block_weights w = widen_block(j, weights, &r, k0, n_k);
+        soon next[2] = {{0}, {0}};
+        if (k0 + n_k < n_in) {
+            next[0] = weights_soon(j, &r, k0 + n_k);
+        } else {
+            /* With threads taking turns, this one's next item is so far away. */
+            const size_t after = item + compute_threads(j->c);
+            const item_range other = range_of(j, after < j->n_items ? after : item);
+            if (after < j->n_items) next[0] = weights_soon(j, &other, 0);
+            next[1] = outputs_soon(j, &r);
+        }
+        const size_t x0 =
+            lane_floats(kernels, bits, k0) * all_lanes + lane_floats(kernels, bits, n_k) * r.row0;
+        multiply_block(j, total, j->x->data + x0, x_end - x0, &w, n_lanes, next);
     }
-    store_totals(j, total, row0, n_rows, out0, n_out);
+    store_totals(j, total, &r);
 }
 
 /* Outputs of an item: as many as fit, because each item walks over all rows, but an equal share for
@@ -200,7 +300,7 @@ static size_t choose_item_outs(size_t n_out, size_t n_rows, size_t threads) {
 
 void linear(compute *c, float *out, size_t stride, const panel *x, const matrix *w,
             const float *bias, linear_mode mode) {
-    assert(x->n_cols == w->n_in);
+    assert(x->n_cols == w->n_in && (x->bits == 0 || w->scales != NULL));
     if (w->n_out == 0) return;
     linear_job job = {.c = c,
                       .out = out,
@@ -213,7 +313,8 @@ void linear(compute *c, float *out, size_t stride, const panel *x, const matrix 
                       .n_row_items = ((size_t)x->n_rows + MAX_ROWS - 1) / MAX_ROWS,
                       .weight_bits = dtype_bits(w->type)};
     const size_t n_out_items = (w->n_out + job.item_outs - 1) / job.item_outs;
-    pool_run(c->workers, n_out_items * job.n_row_items, linear_item, &job);
+    job.n_items = n_out_items * job.n_row_items;
+    pool_run(c->workers, job.n_items, linear_item, &job);
     count_flops(c, 2.0 * x->n_rows * w->n_out * w->n_in);
 }
 

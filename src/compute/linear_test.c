@@ -1,12 +1,12 @@
 /* linear_test.c - `linear` against a plain loop in double, and its promise of equal bits: for every
- * table, thread count and company of rows. */
+ * table, thread count and company of rows, with rows of f32 and with rows rounded to integers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
 
-#include "compute/compute.h"
+#include "compute/kernels.h"
 #include "tests/numbers.h"
 
 static compute *open_table(const char *kernels, unsigned threads) {
@@ -22,6 +22,7 @@ typedef struct {
     bool odd_address; /* the weight begins at an odd byte */
     bool has_bias;
     linear_mode mode;
+    unsigned bits; /* of the rows; 0: f32 */
 } shape;
 
 /* Values that the weights' types hold exactly, so that the plain loop sees what `linear` sees. */
@@ -86,7 +87,9 @@ static void free_problem(problem *p) {
 static float *solve(compute *c, const shape *s, const problem *p, uint32_t row0, uint32_t n_rows) {
     float *out = new_floats(n_rows * p->stride), *data = new_floats(panel_floats(n_rows, s->n_in));
     memcpy(out, p->out + row0 * p->stride, n_rows * p->stride * sizeof *out);
-    const panel x = panel_pack(c, data, p->x + (size_t)row0 * s->n_in, s->n_in, n_rows, s->n_in);
+    const float *rows = p->x + (size_t)row0 * s->n_in;
+    const panel x = s->bits == 0 ? panel_pack(c, data, rows, s->n_in, n_rows, s->n_in)
+                                 : panel_round(c, data, rows, s->n_in, n_rows, s->n_in, s->bits);
     linear(c, out, p->stride, &x, &p->w, s->has_bias ? p->bias : NULL, s->mode);
     free(data);
     return out;
@@ -117,21 +120,38 @@ static void read_row(float *out, const matrix *w, size_t o) {
     }
 }
 
+static float limit_of(unsigned bits) {
+    return bits == 16 ? 32639.0f : 127.0f;
+}
+
+/* The largest magnitude of the block of columns that k is in. */
+static float largest_near(const float *row, uint32_t k) {
+    float largest = 0;
+    for (uint32_t i = k / INT8_BLOCK * INT8_BLOCK, n = 0; n < INT8_BLOCK; i++, n++)
+        if (fabsf(row[i]) > largest) largest = fabsf(row[i]);
+    return largest;
+}
+
+/* Rounding moves a value by half a step at most, and what is summed then is exact but for f32. */
 static void check_against_double(const shape *s, const problem *p, const float *out) {
     float *w = new_floats(s->n_in);
     for (uint32_t o = 0; o < s->n_out; o++) {
         read_row(w, &p->w, o);
         for (uint32_t r = 0; r < s->n_rows; r++) {
             double want = s->mode == LINEAR_ADD ? (double)p->out[r * p->stride + o] : 0.0;
-            double size = fabs(want) + 1.0;
+            double size = fabs(want) + 1.0, slack = 0;
             for (uint32_t k = 0; k < s->n_in; k++) {
                 const double product = (double)p->x[(size_t)r * s->n_in + k] * (double)w[k];
                 want += product;
                 size += fabs(product);
+                if (s->bits == 0) continue;
+                const double step =
+                    (double)largest_near(p->x + (size_t)r * s->n_in, k) / (double)limit_of(s->bits);
+                slack += 0.501 * step * fabs((double)w[k]);
             }
             if (s->has_bias) want += (double)p->bias[o];
             const double got = (double)out[r * p->stride + o];
-            if (!(fabs(got - want) <= 2e-6 * size))
+            if (!(fabs(got - want) <= 2e-6 * size + slack))
                 fail_msg("row %u, output %u of [%u x %u]: %.9g, wanted %.9g", r, o, s->n_out,
                          s->n_in, got, want);
         }
@@ -143,31 +163,42 @@ static void check_against_double(const shape *s, const problem *p, const float *
 }
 
 static const shape shapes[] = {
-    {0, 20, 7, DTYPE_BF16, false, false, LINEAR_SET},
-    {1, 0, 7, DTYPE_BF16, false, true, LINEAR_ADD},
-    {1, 20, 0, DTYPE_BF16, false, false, LINEAR_SET},
-    {1, 1, 1, DTYPE_BF16, false, false, LINEAR_SET},
-    {1, 20, 7, DTYPE_BF16, true, true, LINEAR_SET},
-    {3, 20, 7, DTYPE_F16, true, true, LINEAR_ADD},
-    {8, 255, 12, DTYPE_F32, true, false, LINEAR_SET},
-    {9, 256, 13, DTYPE_BF16, false, false, LINEAR_ADD},
-    {16, 257, 6, DTYPE_BF16, true, true, LINEAR_SET},
-    {17, 512, 31, DTYPE_BF16, false, false, LINEAR_SET},
-    {25, 513, 100, DTYPE_BF16, true, true, LINEAR_ADD},
-    {36, 300, 205, DTYPE_BF16, false, false, LINEAR_SET},
-    {140, 260, 401, DTYPE_BF16, false, true, LINEAR_SET},
-    {530, 33, 25, DTYPE_BF16, false, false, LINEAR_SET},
-    {1030, 7, 19, DTYPE_F16, false, false, LINEAR_ADD},
-    {1, 32, 1, DTYPE_I8, false, false, LINEAR_SET},
-    {9, 288, 13, DTYPE_I8, true, true, LINEAR_ADD},
-    {36, 544, 205, DTYPE_I8, true, false, LINEAR_SET},
-    {530, 256, 25, DTYPE_I8, false, false, LINEAR_SET},
-    {1, 32, 1, DTYPE_INT6, false, false, LINEAR_SET},
-    {9, 288, 13, DTYPE_INT6, true, true, LINEAR_ADD},
-    {36, 544, 205, DTYPE_INT6, true, false, LINEAR_SET},
-    {1, 32, 1, DTYPE_INT4, false, false, LINEAR_SET},
-    {9, 288, 13, DTYPE_INT4, true, true, LINEAR_ADD},
-    {36, 544, 205, DTYPE_INT4, true, false, LINEAR_SET},
+    {0, 20, 7, DTYPE_BF16, false, false, LINEAR_SET, 0},
+    {1, 0, 7, DTYPE_BF16, false, true, LINEAR_ADD, 0},
+    {1, 20, 0, DTYPE_BF16, false, false, LINEAR_SET, 0},
+    {1, 1, 1, DTYPE_BF16, false, false, LINEAR_SET, 0},
+    {1, 20, 7, DTYPE_BF16, true, true, LINEAR_SET, 0},
+    {3, 20, 7, DTYPE_F16, true, true, LINEAR_ADD, 0},
+    {8, 255, 12, DTYPE_F32, true, false, LINEAR_SET, 0},
+    {9, 256, 13, DTYPE_BF16, false, false, LINEAR_ADD, 0},
+    {16, 257, 6, DTYPE_BF16, true, true, LINEAR_SET, 0},
+    {17, 512, 31, DTYPE_BF16, false, false, LINEAR_SET, 0},
+    {25, 513, 100, DTYPE_BF16, true, true, LINEAR_ADD, 0},
+    {36, 300, 205, DTYPE_BF16, false, false, LINEAR_SET, 0},
+    {140, 260, 401, DTYPE_BF16, false, true, LINEAR_SET, 0},
+    {530, 33, 25, DTYPE_BF16, false, false, LINEAR_SET, 0},
+    {1030, 7, 19, DTYPE_F16, false, false, LINEAR_ADD, 0},
+    {1, 32, 1, DTYPE_I8, false, false, LINEAR_SET, 0},
+    {9, 288, 13, DTYPE_I8, true, true, LINEAR_ADD, 0},
+    {36, 544, 205, DTYPE_I8, true, false, LINEAR_SET, 0},
+    {530, 256, 25, DTYPE_I8, false, false, LINEAR_SET, 0},
+    {1, 32, 1, DTYPE_INT6, false, false, LINEAR_SET, 0},
+    {9, 288, 13, DTYPE_INT6, true, true, LINEAR_ADD, 0},
+    {36, 544, 205, DTYPE_INT6, true, false, LINEAR_SET, 0},
+    {1, 32, 1, DTYPE_INT4, false, false, LINEAR_SET, 0},
+    {9, 288, 13, DTYPE_INT4, true, true, LINEAR_ADD, 0},
+    {36, 544, 205, DTYPE_INT4, true, false, LINEAR_SET, 0},
+    {0, 32, 7, DTYPE_I8, false, false, LINEAR_SET, 8},
+    {1, 32, 1, DTYPE_I8, false, false, LINEAR_SET, 8},
+    {9, 288, 13, DTYPE_I8, true, true, LINEAR_ADD, 8},
+    {9, 288, 13, DTYPE_I8, true, true, LINEAR_ADD, 16},
+    {36, 544, 205, DTYPE_I8, true, false, LINEAR_SET, 8},
+    {36, 544, 205, DTYPE_I8, true, false, LINEAR_SET, 16},
+    {140, 256, 401, DTYPE_I8, false, false, LINEAR_SET, 8},
+    {530, 96, 25, DTYPE_I8, false, true, LINEAR_SET, 8},
+    {530, 320, 25, DTYPE_I8, false, false, LINEAR_SET, 16},
+    {17, 288, 19, DTYPE_INT6, true, false, LINEAR_SET, 8},
+    {17, 288, 19, DTYPE_INT4, false, false, LINEAR_SET, 16},
 };
 
 #define EACH_SHAPE for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
@@ -185,20 +216,23 @@ static void the_scalar_table_agrees_with_a_loop_in_double(void **state) {
     compute_close(c);
 }
 
-static void the_best_table_gives_the_bits_of_the_scalar_one(void **state) {
+static void every_table_gives_the_bits_of_the_scalar_one(void **state) {
     (void)state;
-    compute *scalar = open_table("scalar", 1), *best = open_table(NULL, 1);
-    EACH_SHAPE {
-        const shape *s = &shapes[i];
-        problem p = make_problem(s);
-        float *a = solve(scalar, s, &p, 0, s->n_rows), *b = solve(best, s, &p, 0, s->n_rows);
-        assert_same_floats(a, b, s->n_rows * p.stride);
-        free(a);
-        free(b);
-        free_problem(&p);
+    compute *scalar = open_table("scalar", 1);
+    for (size_t t = 0; kernels_at(t) != NULL; t++) {
+        compute *other = open_table(kernels_at(t)->name, 1);
+        EACH_SHAPE {
+            const shape *s = &shapes[i];
+            problem p = make_problem(s);
+            float *a = solve(scalar, s, &p, 0, s->n_rows), *b = solve(other, s, &p, 0, s->n_rows);
+            assert_same_floats(a, b, s->n_rows * p.stride);
+            free(a);
+            free(b);
+            free_problem(&p);
+        }
+        compute_close(other);
     }
     compute_close(scalar);
-    compute_close(best);
 }
 
 static void any_number_of_threads_gives_the_same_bits(void **state) {
@@ -267,17 +301,86 @@ static void check_order(const shape *s) {
 
 static void the_order_of_additions_is_the_one_that_compute_h_states(void **state) {
     (void)state;
-    static const shape all[] = {{2, 700, 5, DTYPE_BF16, false, true, LINEAR_ADD},
-                                {2, 704, 5, DTYPE_I8, false, true, LINEAR_ADD},
-                                {2, 704, 5, DTYPE_INT6, false, true, LINEAR_ADD},
-                                {2, 704, 5, DTYPE_INT4, false, true, LINEAR_ADD}};
+    static const shape all[] = {{2, 700, 5, DTYPE_BF16, false, true, LINEAR_ADD, 0},
+                                {2, 704, 5, DTYPE_I8, false, true, LINEAR_ADD, 0},
+                                {2, 704, 5, DTYPE_INT6, false, true, LINEAR_ADD, 0},
+                                {2, 704, 5, DTYPE_INT4, false, true, LINEAR_ADD, 0}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) check_order(&all[i]);
 }
 
-/* A NaN or an infinity in one row may not reach another through the tile that they share. */
-static void a_row_that_is_not_finite_leaves_its_neighbours_alone(void **state) {
+/* One row's dot product with codes, by the definition in body_codes.h. */
+static float rounded_dot(const float *x, const matrix *w, uint32_t o, unsigned bits) {
+    const float limit = limit_of(bits);
+    float total = 0;
+    for (uint32_t k0 = 0; k0 < w->n_in; k0 += INT8_BLOCK) {
+        const float largest = largest_near(x, k0);
+        const float inverse = largest < 0x1p-100f ? 0.0f : limit / largest;
+        int64_t sum = 0;
+        for (uint32_t k = k0; k < k0 + INT8_BLOCK; k++)
+            sum += (int64_t)rintf(x[k] * inverse) * read_code(w, (size_t)o * w->n_in + k);
+        float w_scale;
+        tensor_to_float(&w_scale, DTYPE_F16, w->scales, ((size_t)o * w->n_in + k0) / INT8_BLOCK, 1);
+        total = fmaf((float)sum * (inverse > 0 ? largest / limit : 0.0f), w_scale, total);
+    }
+    return total;
+}
+
+static void rounded_rows_follow_their_definition(void **state) {
     (void)state;
-    const shape s = {36, 300, 20, DTYPE_BF16, false, false, LINEAR_SET};
+    for (unsigned bits = 8; bits <= 16; bits += 8) {
+        const shape s = {3, 704, 5, DTYPE_I8, false, false, LINEAR_SET, bits};
+        compute *c = open_table(NULL, 1);
+        problem p = make_problem(&s);
+        memset(p.x, 0, 40 * sizeof *p.x);                  /* a block of zeros */
+        for (int i = 64; i < 96; i++) p.x[i] *= 0x1p-101f; /* of what counts as zeros */
+        for (int i = 96; i < 128; i++) p.x[i] *= 0x1p-99f; /* and of what is above them */
+        for (int i = 128; i < 160; i++) p.x[i] = (float)(i - 128) - 0.5f; /* ties: to even */
+        p.x[159] = limit_of(bits);
+        for (size_t i = 0; i < 3 * 704 / INT8_BLOCK; i++) /* scales down to the least subnormal */
+            if (i % 5 == 0) memcpy((char *)p.memory + 5 * 704 + 2 * i, &(uint16_t){1}, 2);
+        float *out = solve(c, &s, &p, 0, s.n_rows);
+        for (uint32_t r = 0; r < s.n_rows; r++)
+            for (uint32_t o = 0; o < s.n_out; o++) {
+                const float want = rounded_dot(p.x + (size_t)r * s.n_in, &p.w, o, bits);
+                assert_same_floats(&out[r * p.stride + o], &want, 1);
+            }
+        free(out);
+        free_problem(&p);
+        compute_close(c);
+    }
+}
+
+/* The widest codes on both sides, all of one sign and of alternating signs: nothing saturates. */
+static void check_widest(const char *kernels, unsigned bits, int signs) {
+    const shape s = {17, 64, 7, DTYPE_I8, false, false, LINEAR_SET, bits};
+    compute *c = open_table(kernels, 1);
+    problem p = make_problem(&s);
+    for (size_t i = 0; i < 17 * 64; i++) p.x[i] = signs & 1 ? -2.0f : 2.0f;
+    for (size_t i = 0; i < 7 * 64; i++)
+        p.memory[i] = (unsigned char)(signs & 2 && i % 2 ? -127 : 127);
+    float *out = solve(c, &s, &p, 0, s.n_rows);
+    for (uint32_t r = 0; r < s.n_rows; r++)
+        for (uint32_t o = 0; o < s.n_out; o++) {
+            const float want = rounded_dot(p.x + (size_t)r * s.n_in, &p.w, o, bits);
+            assert_true(signs & 2 ? want == 0.0f : fabsf(want) > 1.0f);
+            assert_same_floats(&out[r * p.stride + o], &want, 1);
+        }
+    free(out);
+    free_problem(&p);
+    compute_close(c);
+}
+
+static void the_widest_codes_are_summed_exactly(void **state) {
+    (void)state;
+    for (size_t t = 0; kernels_at(t) != NULL; t++)
+        for (unsigned bits = 8; bits <= 16; bits += 8)
+            for (int signs = 0; signs < 4; signs++) check_widest(kernels_at(t)->name, bits, signs);
+}
+
+/* A NaN or an infinity in one row may not reach another through the tile that they share. */
+static void check_not_finite(unsigned bits) {
+    const shape s = {36,    320,   20,         bits == 0 ? DTYPE_BF16 : DTYPE_I8,
+                     false, false, LINEAR_SET, bits};
     compute *c = open_table(NULL, 1);
     problem p = make_problem(&s);
     float *before = solve(c, &s, &p, 0, s.n_rows);
@@ -299,9 +402,14 @@ static void a_row_that_is_not_finite_leaves_its_neighbours_alone(void **state) {
     compute_close(c);
 }
 
+static void a_row_that_is_not_finite_leaves_its_neighbours_alone(void **state) {
+    (void)state;
+    for (unsigned bits = 0; bits <= 16; bits += 8) check_not_finite(bits);
+}
+
 static void the_operations_are_charged_to_the_part_entered(void **state) {
     (void)state;
-    const shape s = {36, 300, 20, DTYPE_BF16, false, false, LINEAR_SET};
+    const shape s = {36, 300, 20, DTYPE_BF16, false, false, LINEAR_SET, 0};
     compute *c = open_table(NULL, 1);
     problem p = make_problem(&s);
     compute_enter(c, CLEF_PART_LINEARS);
@@ -319,10 +427,12 @@ static void the_operations_are_charged_to_the_part_entered(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_scalar_table_agrees_with_a_loop_in_double),
-        cmocka_unit_test(the_best_table_gives_the_bits_of_the_scalar_one),
+        cmocka_unit_test(every_table_gives_the_bits_of_the_scalar_one),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(a_row_has_the_same_bits_alone_and_among_others),
         cmocka_unit_test(the_order_of_additions_is_the_one_that_compute_h_states),
+        cmocka_unit_test(rounded_rows_follow_their_definition),
+        cmocka_unit_test(the_widest_codes_are_summed_exactly),
         cmocka_unit_test(a_row_that_is_not_finite_leaves_its_neighbours_alone),
         cmocka_unit_test(the_operations_are_charged_to_the_part_entered),
     };
