@@ -141,7 +141,7 @@ $(FUZZ_BIN): $(B)/%: %.c $(B)/cli.a $(B)/libclef.a Makefile
 	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $< $(B)/cli.a $(B)/libclef.a $(CLI_LIBS) $(LDLIBS_ALL)
 
 # These run the program and the tools.
-$(B)/tests/cli_test: | $(B)/clef
+$(B)/tests/cli_test $(B)/tests/get_cli_test: | $(B)/clef
 $(B)/tests/synth_test: | $(B)/tools/synth
 $(B)/tests/verify_cli_test: | $(B)/clef
 $(B)/tests/convert_test: | $(B)/tools/synth

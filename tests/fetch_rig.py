@@ -115,7 +115,13 @@ def publish(folder, model):
     listing.insert(1, {"type": "directory", "path": ".eval", "size": 0, "oid": "0" * 40})
     api = os.path.join(folder, "api")
     os.mkdir(api)
-    whole = {"id": "Org/Toy", "sha": COMMIT}
+    whole = {"id": "Org/Toy", "sha": COMMIT, "siblings": [{"rfilename": p} for p in sorted(content)]}
+    # What the hub says of every file beside its content, for clients that ask before they fetch.
+    with open(os.path.join(folder, "linked.map"), "w") as f:
+        for e in (e for e in listing if e["type"] == "file"):
+            oid = e["lfs"]["oid"] if "lfs" in e else e["oid"]
+            for uri in ("/Org/Toy/resolve/%s/%s" % (COMMIT, e["path"]), "/" + e["path"]):
+                f.write("\"%s\" '\"%s\"';\n" % (uri, oid))
     one = {"type": "file", "path": "config.json", "size": 2, "oid": "0" * 40}
     answers = {
         "Toy.revision": whole, "Toy.tree1": listing[:4], "Toy.tree2": listing[4:],
@@ -165,9 +171,12 @@ http {
     uwsgi_temp_path %(folder)s/t4; scgi_temp_path %(folder)s/t5;
     sendfile on;
     ssl_certificate %(folder)s/server.pem; ssl_certificate_key %(folder)s/server.key;
+    map_hash_bucket_size 256;
+    map $uri $linked_etag { default ''; include %(folder)s/linked.map; }
     map $http_authorization $may_read { default 0; "Bearer hf_right" 1; }
     server {
         listen 127.0.0.1:%(hub)d ssl; access_log %(folder)s/hub.log told; root %(folder)s/files;
+        add_header X-Repo-Commit %(commit)s; add_header X-Linked-Etag $linked_etag;
         location ~ ^/api/models/(Org|Cloudflare)/([A-Za-z-]+)/revision/(main|refs/pr/1|%(commit)s)$ { alias %(folder)s/api/$2.revision; }
         location ~ ^/api/models/(Org|Cloudflare)/([A-Za-z-]+)/tree/%(commit)s$ { alias %(folder)s/api/$2.tree; }
         location = /api/models/Org/Toy/tree/%(commit)s {

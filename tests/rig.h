@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "base/file.h"
 #include "fetch/http.h"
@@ -74,12 +75,18 @@ static inline rig rig_start(void) {
     return r;
 }
 
-/* The log of a server; free with buf_free. */
+/* The log of a server; free with buf_free. A server writes its line a moment after the client has
+ * the answer, so the log is read until it stays the same. */
 static inline buf rig_log(const rig *r, const char *server) {
     char name[32];
     buf text = {0};
     snprintf(name, sizeof name, "%s.log", server);
-    assert_int_equal(file_read(&text, folder_path(&r->home, name), 1 << 24, NULL), CLEF_OK);
+    for (size_t before = SIZE_MAX; before != text.n;) {
+        before = text.n;
+        text.n = 0;
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        assert_int_equal(file_read(&text, folder_path(&r->home, name), 1 << 24, NULL), CLEF_OK);
+    }
     buf_add(&text, "", 0);
     assert_false(text.failed);
     return text;
