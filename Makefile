@@ -4,6 +4,7 @@
 #   make demo         set-up, build, a toy checkpoint, one answered request
 #   make test         set-up, build, all tests
 #   make check        format, tidy, layers, headers alone, both compilers
+#   make test-slow    the tests that take minutes or the hub's own Python package
 #   make asan tsan    the tests under the sanitizers, in their own build folders
 #   make test-arm     the verbs' tests for 64-bit Arm, cross-built, under emulation
 #   make fuzz         every fuzz harness for FUZZ_SECONDS seconds
@@ -40,7 +41,9 @@ CLI_LIBS = -lcurl -lmicrohttpd
 
 LIB_SRC := $(filter-out %_test.c,$(wildcard $(patsubst %,src/%/*.c,base text media request checkpoint compute model engine)))
 CLI_SRC := $(filter-out %_test.c,$(wildcard $(patsubst %,src/%/*.c,fetch server cli)))
-TEST_SRC := $(wildcard src/*/*_test.c tests/*_test.c)
+# Tests that take minutes, or packages that `make test` does without.
+LONG_SRC := $(wildcard tests/*_long_test.c)
+TEST_SRC := $(filter-out $(LONG_SRC),$(wildcard src/*/*_test.c tests/*_test.c))
 FUZZ_SRC := $(wildcard fuzz/*_fuzz.c)
 TOOL_SRC := $(wildcard tools/*.c)
 PARITY_MK := $(wildcard tools/*/parity*.mk)
@@ -53,6 +56,7 @@ EMBEDDED := $(B)/embedded/page_html.o $(B)/embedded/openapi_json.o
 CLI_OBJ += $(EMBEDDED)
 endif
 TEST_BIN := $(TEST_SRC:%.c=$(B)/%)
+LONG_BIN := $(LONG_SRC:%.c=$(B)/%)
 TOOL_BIN := $(TOOL_SRC:%.c=$(B)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
 
@@ -128,7 +132,7 @@ $(B)/tests.a: $(TEST_HELP)
 OOM_BIN := $(patsubst %.c,$(B)/%,$(shell grep -l '"tests/oom.h"' $(TEST_SRC) /dev/null))
 $(OOM_BIN): private LDFLAGS_ALL += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=posix_memalign
 
-$(TEST_BIN): $(B)/%: %.c $(TEST_LIBS) Makefile
+$(TEST_BIN) $(LONG_BIN): $(B)/%: %.c $(TEST_LIBS) Makefile
 	@mkdir -p $(@D)
 	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(TEST_LIBS) -lcmocka $(CLI_LIBS) $(LDLIBS_ALL)
 
@@ -141,15 +145,15 @@ $(FUZZ_BIN): $(B)/%: %.c $(B)/cli.a $(B)/libclef.a Makefile
 	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -fsanitize=fuzzer $(LDFLAGS_ALL) -o $@ $< $(B)/cli.a $(B)/libclef.a $(CLI_LIBS) $(LDLIBS_ALL)
 
 # These run the program and the tools.
-$(B)/tests/cli_test $(B)/tests/get_cli_test: | $(B)/clef
+$(B)/tests/cli_test $(B)/tests/get_cli_test $(B)/tests/fetch_long_test: | $(B)/clef
 $(B)/tests/synth_test: | $(B)/tools/synth
 $(B)/tests/verify_cli_test: | $(B)/clef
 $(B)/tests/convert_test: | $(B)/tools/synth
 $(B)/tests/formats_test: | $(B)/tools/synth
 $(B)/tests/plan_test: | $(B)/tools/peak
 
-.PHONY: tests tools fuzzers run-tests
-tests: $(TEST_BIN)
+.PHONY: tests tools fuzzers run-tests run-long
+tests: $(TEST_BIN) $(LONG_BIN)
 tools: $(TOOL_BIN)
 fuzzers: $(FUZZ_BIN)
 
@@ -165,11 +169,25 @@ build/data/tokenizer-qwen2.json: tools/tokenizer/build_real.py
 
 run-tests: tests tools build/data/tokenizer-qwen2.json
 	@tools/run_tests $(TEST_BIN)
+run-long: $(LONG_BIN)
+	@tools/run_tests $(LONG_BIN)
 
-.PHONY: test asan tsan
+.PHONY: test test-slow asan tsan
 test:
 	@tools/setup.sh test
 	@$(SUBMAKE) all run-tests
+test-slow: build/hub-py/.done
+	@tools/setup.sh test
+	@$(SUBMAKE) all run-long
+
+# The hub's own package, whose cache has to be ours and the other way round.
+HUB_PACKAGE = huggingface_hub==1.33.0
+build/hub-py/.done:
+	@tools/setup.sh test
+	@rm -rf build/hub-py
+	python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
+	  --target build/hub-py $(HUB_PACKAGE)
+	@touch $@
 
 # The install test compiles against an installed copy, and the plan's measures memory: a sanitizer
 # has nothing to add to the one and would be measured by the other.
