@@ -21,7 +21,8 @@
 
 #include "base/buf.h"
 
-#define PROGRAM BUILD_DIR "clef"
+/* In parentheses: two literals side by side in a list of words look like a forgotten comma. */
+#define PROGRAM (BUILD_DIR "clef")
 
 enum { PROGRAM_MAX_WORDS = 24 };
 
