@@ -134,7 +134,7 @@ $(OOM_BIN): private LDFLAGS_ALL += -Wl,--wrap=malloc,--wrap=calloc,--wrap=reallo
 
 $(TEST_BIN) $(LONG_BIN): $(B)/%: %.c $(TEST_LIBS) Makefile
 	@mkdir -p $(@D)
-	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(TEST_LIBS) -lcmocka $(CLI_LIBS) $(LDLIBS_ALL)
+	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(TEST_LIBS) -lcmocka -lz $(CLI_LIBS) $(LDLIBS_ALL)
 
 $(TOOL_BIN): $(B)/%: %.c $(B)/libclef.a Makefile
 	@mkdir -p $(@D)

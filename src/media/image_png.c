@@ -7,6 +7,9 @@
  * ramp;
  *   - 16 bits keep their high byte, except gray without alpha, where values above 255 become 255;
  *   - gamma, profiles and all other chunks are ignored, so they are not even unpacked.
+ * Once its last row is there libpng unpacks what is left to the end, which a few bytes can make
+ * gigabytes; only so much of it is handed over as the end of a sound file takes.
+ *
  * Of an animated file libpng reads the default image, which is Pillow's first frame too.
  *
  * Rows arrive in the picture's own memory, gray ones in 1 or 2 bytes a pixel, and are spread to
@@ -17,7 +20,7 @@
 #include <setjmp.h>
 #include <stdlib.h>
 
-enum { CHANNELS = 3, SIGNATURE = 8, CHUNK_HEAD = 8, CHUNK_CRC = 4 };
+enum { CHANNELS = 3, SIGNATURE = 8, CHUNK_HEAD = 8, CHUNK_CRC = 4, PASSES = 7, REST = 1024 };
 
 typedef struct {
     str bytes; /* not read yet */
@@ -27,12 +30,21 @@ typedef struct {
     png_structp png;
     png_infop info;
     png_bytep *rows;
+    size_t rest; /* bytes read since the last row was complete */
     image out;
 } reader;
+
+static bool is_complete(png_structp png, png_infop info) {
+    return png_get_interlace_type(png, info) != PNG_INTERLACE_NONE
+               ? png_get_current_pass_number(png) >= PASSES
+               : png_get_current_row_number(png) >= png_get_image_height(png, info);
+}
 
 static void read_bytes(png_structp png, png_bytep to, size_t n) {
     reader *r = png_get_io_ptr(png);
     if (n > r->bytes.n) png_error(png, "the file ends too early");
+    if (r->rows != NULL && is_complete(png, r->info)) r->rest += n;
+    if (r->rest > REST) png_error(png, "more data than the picture has rows for");
     memcpy(to, r->bytes.p, n);
     r->bytes = (str){r->bytes.p + n, r->bytes.n - n};
 }

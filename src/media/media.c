@@ -6,6 +6,7 @@
  * become RGB as pictures do; the reference leaves that to its caller and wants three channels. */
 #include "media/media.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -205,6 +206,7 @@ static clef_status load_frames(media_item *item, const media_ref *ref, const med
     image sides = {0};
     for (uint32_t k = 0; k < chosen.n; k++)
         TRY(load_frame(item, &rgb, &sides, ref, &chosen, k, o, mem, err));
+    assert(rgb != NULL); /* a sample has at least one frame */
     item->rgb = rgb;
     const size_t frame_bytes =
         (size_t)item->grid.h * item->grid.w * o->rules->patch * o->rules->patch * CHANNELS;

@@ -131,8 +131,9 @@ static clef_status read_video(media_rules *r, const json *object, const char *pa
                               clef_error *err) {
     media_rules v = *r;
     TRY(read_common(&v, &v.video_min_pixels, &v.video_max_pixels, object, path, err));
-    if (v.patch != r->patch || v.temporal != r->temporal || v.merge != r->merge ||
-        memcmp(v.mean, r->mean, sizeof v.mean) != 0 || memcmp(v.std, r->std, sizeof v.std) != 0)
+    bool same = v.patch == r->patch && v.temporal == r->temporal && v.merge == r->merge;
+    for (int c = 0; c < 3; c++) same = same && v.mean[c] == r->mean[c] && v.std[c] == r->std[c];
+    if (!same)
         return clef_fail(err, CLEF_ERR_FORMAT,
                          "%s: the video processor has another patch, merge, mean or std than the "
                          "image processor, wanted the same",

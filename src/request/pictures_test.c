@@ -1,6 +1,7 @@
 /* Tests of pictures.c: every form of a picture that clients send, and every key of media_kwargs. */
 #include "request/pictures.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 /* clang-format off */
@@ -47,6 +48,7 @@ static void expect_refused(const char *body, clef_status status, const char *sen
 }
 
 static void expect_text(const media_ref *ref, const char *text) {
+    assert(ref != NULL);
     assert_int_equal(ref->form, MEDIA_TEXT);
     assert_true(str_equal(ref->data, str_of(text)));
 }
@@ -176,6 +178,7 @@ static void video_settings_are_read(void **state) {
     assert_int_equal(p.kwargs.num_frames, 5);
     assert_false(p.kwargs.all_frames);
     assert_int_equal(p.kwargs.n_metadata, 2);
+    assert(p.kwargs.metadata != NULL);
     assert_true(p.kwargs.metadata[0].fps == 29.97);
     assert_int_equal(p.kwargs.metadata[0].total_num_frames, 300);
     assert_true(p.kwargs.metadata[1].fps == 0.0);
@@ -188,6 +191,7 @@ static void one_video_may_have_its_metadata_outside_a_list(void **state) {
     const pictures p =
         expect_read("{\"videos\":[\"a\"],\"media_kwargs\":{\"video_metadata\":{\"fps\":30}}}");
     assert_int_equal(p.kwargs.n_metadata, 1);
+    assert(p.kwargs.metadata != NULL);
     assert_true(p.kwargs.metadata[0].fps == 30.0);
 }
 
