@@ -161,7 +161,9 @@ static void check_answer(const request *rq, const prompt *p, const answer_style 
     assert(json_u64(&n, json_get(json_get(root, STR("usage")), STR("input_tokens")), PLENTY));
     assert(n == p->n_ids);
     buf_free(&out);
+    buf_add_char(&out, '{');
     prompt_write(&out, p, rq);
+    buf_add_char(&out, '}');
     root = read_back(&out, mem);
     assert(json_get(root, STR("ids"))->n == p->n_ids);
     assert(json_get(root, STR("questions"))->n == rq->n_questions);

@@ -75,6 +75,7 @@ typedef struct {
     const char *tokenizer; /* tokenizer_only: this file instead of the model's; model may be NULL */
     uint32_t queue;        /* calls that may wait, a batch counts as one; 0: 64 */
     uint64_t cache_bytes;  /* kept for states that come again; 0: nothing is kept */
+    uint64_t picture_bytes; /* kept of computed pictures for equal ones; 0: 64 MiB, 1: nothing */
     uint32_t
         batch_tokens; /* of the requests that run beside the one that waited longest; 0: 4096 */
 } clef_options;
@@ -104,10 +105,17 @@ typedef enum {
     CLEF_CONFIDENCE_ENTROPY   /* 1 - H / ln n */
 } clef_confidence;
 
+typedef enum {
+    CLEF_GRID_NATIVE = 0, /* about the picture's own size and shape */
+    CLEF_GRID_256,        /* 256 x 256 pixels, 64 tokens, whatever its shape */
+    CLEF_GRID_448         /* 448 x 448 pixels, 196 tokens */
+} clef_grid;
+
 /* Called on the asking thread with tokens done and to do: after each of the request's steps, and
  * about every 50 ms while it waits or runs, then with the same numbers as before. Return nonzero to
- * stop: the request leaves the queue at once, or the run after the step under way. The request's
- * next step waits for the callback; other requests do not. */
+ * stop (a picture's tokens count twice: the tower sees them, then the model): the request leaves
+ * the queue at once, or the run after the step under way. The request's next step waits for the
+ * callback; other requests do not. */
 typedef int clef_progress(void *user, size_t done, size_t total);
 
 /* All zero is the default. */
@@ -127,6 +135,13 @@ typedef struct {
     const char *cache_key; /* what is kept of states is found again under the same key only; NULL:
                               the empty key, which all share who give none */
     size_t cache_key_len;
+    /* Pictures and video. Files named here are shown behind those of the request. */
+    const char *const *images, *const *videos; /* [n_images], [n_videos] paths */
+    size_t n_images, n_videos;
+    int read_files; /* nonzero: file: URLs in the request are read too; not for strangers' */
+    clef_grid grid;
+    uint64_t max_pixels; /* pictures are made at most this large; 0: the model's bound */
+    int exif_rotate;     /* nonzero: turn pictures as their files say; the reference does not */
 } clef_ask_options;
 
 /* Answers one request (JSON; README.md has its members). `options` may be NULL. Free the answer

@@ -38,8 +38,11 @@ clef_status batch_open(batch **out, batch_item *items, size_t n, prefix_store *s
         return clef_fail_memory(err);
     }
     *b = (batch){.items = items, .records = records, .n = n, .store = store};
-    for (size_t i = 0; i < n; i++) b->total += items[i].in.n_tokens;
-    b->left = b->total;
+    for (size_t i = 0; i < n; i++) {
+        b->left += items[i].in.n_tokens;
+        if (items[i].sight != NULL) b->total += sight_total(items[i].sight);
+    }
+    b->total += b->left;
     *out = b;
     return CLEF_OK;
 }
@@ -49,7 +52,8 @@ size_t batch_left(const batch *b) {
 }
 
 size_t batch_done(const batch *b) {
-    return b->done;
+    const sight *s = b->at < b->n ? b->items[b->at].sight : NULL;
+    return b->done + (s == NULL || !sight_waits(s) ? 0 : sight_done(s));
 }
 
 size_t batch_total(const batch *b) {
@@ -106,14 +110,41 @@ void batch_release(batch *b) {
 
 void batch_close(batch *b) {
     if (b == NULL) return;
-    for (size_t i = b->first; i < b->n; i++) close_record(&b->records[i]);
+    for (size_t i = b->first; i < b->n; i++) {
+        close_record(&b->records[i]);
+        if (b->items[i].sight != NULL) sight_let_go(b->items[i].sight);
+    }
     free(b->records);
     free(b);
 }
 
+static void next_record(batch *b) {
+    b->at++;
+    b->row = 0;
+}
+
+/* Leaves the next record out for the reason that stands in its item. */
+static void skip_record(batch *b) {
+    b->left -= b->items[b->at].in.n_tokens;
+    b->done += b->items[b->at].in.n_tokens;
+    next_record(b);
+}
+
+bool batch_sees(const batch *b) {
+    return b->at < b->n && b->items[b->at].sight != NULL && sight_waits(b->items[b->at].sight);
+}
+
+void batch_see(batch *b, const model *m, uint32_t max_rows) {
+    batch_item *item = &b->items[b->at];
+    item->status = sight_step(item->sight, m, max_rows, &item->err);
+    if (item->status == CLEF_OK && sight_waits(item->sight)) return;
+    b->done += sight_total(item->sight);
+    if (item->status != CLEF_OK) skip_record(b);
+}
+
 void batch_fill(batch *b, const model *m, step *s, uint32_t rows, uint32_t segments) {
     if (segments > STEP_SEGMENTS - s->n_segments) segments = STEP_SEGMENTS - s->n_segments;
-    while (rows > 0 && segments > 0 && b->at < b->n) {
+    while (rows > 0 && segments > 0 && b->at < b->n && !batch_sees(b)) {
         batch_item *item = &b->items[b->at];
         live_record *r = &b->records[b->at];
         const uint32_t n_tokens = item->in.n_tokens;
@@ -128,8 +159,12 @@ void batch_fill(batch *b, const model *m, step *s, uint32_t rows, uint32_t segme
         const uint32_t end = cut < n_tokens ? cut : n_tokens;
         const uint32_t n = end - b->row < rows ? end - b->row : rows;
         if (n > 0) {
-            s->segments[s->n_segments] =
-                (segment){.seq = &r->seq, .ids = item->in.ids + b->row, .n_rows = n};
+            segment *to = &s->segments[s->n_segments];
+            *to = (segment){.seq = &r->seq, .ids = item->in.ids + b->row, .n_rows = n};
+            if (item->sight != NULL) {
+                to->positions = sight_positions(item->sight) + b->row;
+                to->laid = sight_laid(item->sight) + b->row;
+            }
             s->from[s->n_segments] = b;
             s->item[s->n_segments++] = b->at;
             s->n_rows += n;
@@ -139,8 +174,7 @@ void batch_fill(batch *b, const model *m, step *s, uint32_t rows, uint32_t segme
             b->row += n;
         }
         if (b->row < n_tokens) return;
-        b->at++;
-        b->row = 0;
+        next_record(b);
     }
 }
 
@@ -176,6 +210,7 @@ void batch_finish(batch *b, const model *m, workspace *ws) {
         live_record *r = &b->records[b->first];
         assert(r->head.n_fed == item->in.n_tokens);
         release_record(r);
+        if (item->sight != NULL) sight_let_go(item->sight);
         sequence_close(&r->seq); /* the largest state goes before the head's buffers come */
         item->status = head_finish(&r->head, m, ws, item->logits, item->probabilities, &item->err);
         close_record(r);

@@ -3,12 +3,14 @@
 #define ENGINE_BATCH_H
 
 #include "engine/prefix.h"
+#include "engine/sight.h"
 
 /* One record to run, and what came of it. */
 typedef struct {
     head_input in;
     str cache_key, media;          /* as prefix_name has them */
     prefix_points points;          /* {0}: no row of it is kept or found */
+    sight *sight;                  /* its pictures; NULL: none */
     float *logits, *probabilities; /* [in.n_options], the caller's memory */
     clef_status status;
     clef_error err;    /* when status is not CLEF_OK */
@@ -28,7 +30,8 @@ void batch_close(batch *b);
 void batch_release(batch *b);
 
 /* Rows of all its records: those not yet placed in a step, those done, all. Rows that were found
- * and those of records that failed are done without being computed. */
+ * and those of records that failed are done without being computed. A picture's rows count twice:
+ * in the tower and in the record. */
 size_t batch_left(const batch *b), batch_done(const batch *b), batch_total(const batch *b);
 
 /* One run through the layers: rows of one or more batches, back to back without padding. */
@@ -45,6 +48,11 @@ typedef struct {
  * row comes up; one that cannot be opened keeps its error, and the next takes its place. A record
  * that is to be kept at some row has no row behind it in the same step. */
 void batch_fill(batch *b, const model *m, step *s, uint32_t rows, uint32_t segments);
+
+/* Whether the record whose rows come next waits for its pictures, which have steps of their own. */
+bool batch_sees(const batch *b);
+/* One step of the tower for that record, in up to max_rows patches. */
+void batch_see(batch *b, const model *m, uint32_t max_rows);
 
 /* Computes the step; ws has room for its rows. What a record gives does not depend on the others in
  * it, nor on where its rows were cut. */

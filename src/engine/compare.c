@@ -35,7 +35,9 @@ static clef_status run_one(comparison *c, job *j, int which, str body, clef_erro
     const uint32_t positions = e->cfg.max_positions;
     const prompt_limits limits = {
         .max_length = positions < ENGINE_DEFAULT_LENGTH ? positions : ENGINE_DEFAULT_LENGTH};
-    TRY(job_encode(j, e->tok, &limits, body, err));
+    sight_options seeing;
+    const bool sees = engine_sight(&seeing, e, &(clef_ask_options){0});
+    TRY(job_encode(j, e->tok, &limits, sees ? &seeing : NULL, body, err));
     TRY(job_make_item(j, err));
     TRY(engine_run(e, &e->m, pass_progress, c, &j->item, 1, err));
     if (j->item.status != CLEF_OK && err != NULL) *err = j->item.err;

@@ -26,10 +26,24 @@ struct clef_answer {
 
 /* ---- opening ---- */
 
+/* The tower's sizes, and the folder's rules for pictures, which have to fit it. */
+static clef_status open_tower(clef_engine *e, clef_error *err) {
+    TRY(config_load_vision(&e->cfg, e->dir, &e->mem, err));
+    TRY(media_rules_load(&e->rules, e->dir, &e->mem, err));
+    const media_rules *r = &e->rules;
+    if (r->patch == VISION_PATCH && r->temporal == VISION_TEMPORAL && r->merge == VISION_MERGE)
+        return CLEF_OK;
+    return clef_fail(err, CLEF_ERR_FORMAT,
+                     "%s: its processor makes patches of %u x %u x %u in blocks of %u, wanted %d x "
+                     "%d x %d in blocks of %d",
+                     e->dir, r->temporal, r->patch, r->patch, r->merge, VISION_TEMPORAL,
+                     VISION_PATCH, VISION_PATCH, VISION_MERGE);
+}
+
 clef_status engine_open_weights(clef_engine *e, const clef_options *options, clef_error *err) {
     TRY(config_load(&e->cfg, e->dir, &e->mem, err));
     TRY(safetensors_open_model(&e->backbone_file, e->dir, err));
-    if (bind_has_tower(e->backbone_file)) TRY(config_load_vision(&e->cfg, e->dir, &e->mem, err));
+    if (bind_has_tower(e->backbone_file)) TRY(open_tower(e, err));
     char *head_path = NULL;
     TRY(hub_file(&head_path, e->dir, "joint_head.safetensors", err));
     const clef_status s = safetensors_open(&e->head_file, head_path, err);
@@ -50,6 +64,9 @@ clef_status engine_open_weights(clef_engine *e, const clef_options *options, cle
         .length = options->queue == 0 ? ENGINE_DEFAULT_QUEUE : options->queue,
         .batch_tokens = options->batch_tokens == 0 ? ENGINE_DEFAULT_BATCH : options->batch_tokens,
         .cache_bytes = options->cache_bytes};
+    TRY(row_store_open(
+        &e->store, options->picture_bytes == 0 ? ENGINE_DEFAULT_PICTURES : options->picture_bytes,
+        err));
     TRY(queue_open(&e->q, &e->cfg, &settings, err));
     e->has_weights = true;
     return CLEF_OK;
@@ -109,7 +126,10 @@ clef_status clef_open(clef_engine **out, const clef_options *options, clef_error
     clef_engine *e = NULL;
     TRY(engine_new(&e, options, err));
     clef_status s = CLEF_OK;
-    if (!options->tokenizer_only) s = engine_open_weights(e, options, err);
+    if (options->tokenizer_only)
+        s = media_rules_load(&e->rules, e->dir, &e->mem, err);
+    else
+        s = engine_open_weights(e, options, err);
     if (s == CLEF_OK) s = engine_open_tokenizer(e, options, err);
     if (s != CLEF_OK) {
         clef_close(e);
@@ -122,6 +142,7 @@ clef_status clef_open(clef_engine **out, const clef_options *options, clef_error
 void clef_close(clef_engine *e) {
     if (e == NULL) return;
     queue_close(e->q);
+    row_store_close(e->store);
     compute_close(e->c);
     tokenizer_free(e->tok);
     safetensors_close(e->backbone_file);
@@ -154,6 +175,7 @@ static clef_status check_choice(const char *name, unsigned value, unsigned last,
 clef_status engine_check_ask(const clef_engine *e, const clef_ask_options *o, clef_error *err) {
     TRY(check_choice("truncate", o->truncate, CLEF_TRUNCATE_STATE, err));
     TRY(check_choice("control_tokens", o->control_tokens, CLEF_CONTROL_REJECT, err));
+    TRY(check_choice("grid", o->grid, CLEF_GRID_448, err));
     TRY(check_choice("confidence", o->confidence, CLEF_CONFIDENCE_ENTROPY, err));
     if (o->digits != 0 && o->digits != 4 && o->digits != 7)
         return clef_fail(err, CLEF_ERR_INPUT, "digits: %u, wanted 4 or 7", o->digits);
@@ -264,11 +286,30 @@ static clef_status run_jobs(clef_engine *e, const clef_ask_options *o, job *jobs
     return s;
 }
 
+bool engine_sight(sight_options *out, const clef_engine *e, const clef_ask_options *o) {
+    *out = (sight_options){.media = {.rules = &e->rules,
+                                     .grid = (media_grid_choice)o->grid,
+                                     .max_pixels = o->max_pixels,
+                                     .exif_rotate = o->exif_rotate != 0,
+                                     .allow_paths = o->read_files != 0},
+                           .store = e->store,
+                           .images = o->images,
+                           .videos = o->videos,
+                           .n_images = o->n_images,
+                           .n_videos = o->n_videos};
+    return !e->has_weights || e->cfg.vision.depth > 0;
+}
+
 clef_status engine_encode(job *j, const clef_engine *e, const clef_ask_options *o, str body,
                           clef_error *err) {
     const double start = cpu_seconds();
     const prompt_limits limits = limits_of(e, o);
-    TRY(job_encode(j, e->tok, &limits, body, err));
+    sight_options seeing;
+    const bool sees = engine_sight(&seeing, e, o);
+    if (!sees && o->n_images + o->n_videos > 0)
+        return clef_fail(err, CLEF_ERR_UNSUPPORTED,
+                         "the model has no vision tower and answers from text alone");
+    TRY(job_encode(j, e->tok, &limits, sees ? &seeing : NULL, body, err));
     j->stats.tokens = j->p.n_ids;
     j->stats.truncated_tokens = j->p.n_state_cut;
     j->stats.encode_s = cpu_seconds() - start;
@@ -353,7 +394,10 @@ clef_status clef_encode(clef_engine *e, const clef_ask_options *options, const c
     job j = {0};
     buf text = {0};
     clef_status s = engine_encode(&j, e, o, (str){body, body_len}, err);
+    buf_add_char(&text, '{');
     if (s == CLEF_OK) prompt_write(&text, &j.p, &j.rq);
+    if (s == CLEF_OK && j.sight != NULL) sight_write(&text, j.sight);
+    buf_add_char(&text, '}');
     if (s == CLEF_OK) s = buf_status(&text, err);
     clef_answer *a = s == CLEF_OK ? answer_new(&text) : NULL;
     if (s == CLEF_OK && a == NULL) s = clef_fail_memory(err);

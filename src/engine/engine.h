@@ -12,7 +12,8 @@ enum {
     ENGINE_MAX_CHUNK = 4096,
     ENGINE_DEFAULT_LENGTH = 16384,
     ENGINE_DEFAULT_QUEUE = 64,
-    ENGINE_DEFAULT_BATCH = 4096
+    ENGINE_DEFAULT_BATCH = 4096,
+    ENGINE_DEFAULT_PICTURES = 64 << 20
 };
 
 struct clef_engine {
@@ -25,8 +26,10 @@ struct clef_engine {
     compute *c;
     model m;
     uint32_t chunk;
-    arena mem; /* small vectors of the weights, frequencies */
-    queue *q;  /* the only one to compute with c */
+    arena mem;         /* small vectors of the weights, frequencies */
+    media_rules rules; /* where the model has a tower, or is its tokenizer alone */
+    row_store *store;
+    queue *q; /* the only one to compute with c */
 };
 
 /* Refuses options that no model could be opened with; `needs_model`: a tokenizer alone will not do.
@@ -57,7 +60,11 @@ clef_status engine_open_tokenizer(clef_engine *e, const clef_options *options, c
 /* Refuses options that no request could be asked with. */
 clef_status engine_check_ask(const clef_engine *e, const clef_ask_options *o, clef_error *err);
 
-/* Parses and tokenises on this thread; {0} is a job before it. The job holds nothing of `body`. */
+/* How the engine sees; false when it cannot. */
+bool engine_sight(sight_options *out, const clef_engine *e, const clef_ask_options *o);
+
+/* Parses, decodes and tokenises on this thread; {0} is a job before it. The job holds nothing of
+ * `body`. */
 clef_status engine_encode(job *j, const clef_engine *e, const clef_ask_options *o, str body,
                           clef_error *err);
 

@@ -80,7 +80,7 @@ static clef_status encode_run(gate_run *r, const clef_engine *e, clef_error *err
         clef_fail(&r->why, CLEF_ERR_UNSUPPORTED, "its pictures are not in the file");
     if (want->pictured && want->image_tokens == 0) return CLEF_OK;
     clef_error why = {0};
-    clef_status s = job_encode(&r->j, e->tok, &limits, want->body, &why);
+    clef_status s = job_encode(&r->j, e->tok, &limits, NULL, want->body, &why);
     if (s == CLEF_ERR_UNSUPPORTED && want->pictured) return CLEF_OK;
     if (s == CLEF_ERR_MEMORY) return clef_fail_memory(err);
     r->failed = s != CLEF_OK;

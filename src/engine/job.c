@@ -2,15 +2,24 @@
  * each belongs to. */
 #include "engine/job.h"
 
-clef_status job_encode(job *j, const tokenizer *t, const prompt_limits *limits, str body,
-                       clef_error *err) {
+static clef_status refuse_media(const pictures *media, clef_error *err) {
+    if (media->n_images + media->n_videos == 0) return CLEF_OK;
+    return clef_fail(err, CLEF_ERR_UNSUPPORTED,
+                     "%s: the model has no vision tower and answers from text alone",
+                     media->n_images > 0 ? "images" : "videos");
+}
+
+clef_status job_encode(job *j, const tokenizer *t, const prompt_limits *limits,
+                       const sight_options *seeing, str body, clef_error *err) {
     TRY(request_parse(&j->rq, body, &j->mem, err));
-    const pictures *media = &j->rq.media;
-    if (media->n_images + media->n_videos > 0)
-        return clef_fail(err, CLEF_ERR_UNSUPPORTED,
-                         "%s: this version answers from text alone, wanted none",
-                         media->n_images > 0 ? "images" : "videos");
-    return prompt_build(&j->p, &j->rq, t, limits, &j->mem, err);
+    if (seeing == NULL)
+        TRY(refuse_media(&j->rq.media, err));
+    else
+        TRY(sight_load(&j->sight, &j->rq, seeing, &j->mem, err));
+    prompt_limits own = *limits;
+    if (j->sight != NULL) own.media = sight_media(j->sight, &own.n_media);
+    TRY(prompt_build(&j->p, &j->rq, t, &own, &j->mem, err));
+    return j->sight == NULL ? CLEF_OK : sight_place(j->sight, &j->p, &j->mem, err);
 }
 
 clef_status job_make_item(job *j, clef_error *err) {
@@ -36,6 +45,8 @@ clef_status job_make_item(job *j, clef_error *err) {
                                   .n_questions = rq->n_questions,
                                   .n_options = rq->n_options},
                            .points = points,
+                           .sight = j->sight,
+                           .media = j->sight == NULL ? (str){0} : sight_digests(j->sight),
                            .logits = logits,
                            .probabilities = probabilities};
     return CLEF_OK;

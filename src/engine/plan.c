@@ -66,7 +66,11 @@ static const head_input *longest_of(const batch_item *items, size_t n) {
 
 size_t plan_need(const clef_engine *e, const batch_item *items, size_t n) {
     const plan_sizes p = plan_run(&e->cfg, e->chunk, longest_of(items, n), n);
-    return times_plus(p.run, 1, plan_scratch(&e->cfg, compute_threads(e->c), e->chunk));
+    size_t need = times_plus(p.run, 1, plan_scratch(&e->cfg, compute_threads(e->c), e->chunk));
+    for (size_t i = 0; i < n; i++)
+        if (items[i].sight != NULL)
+            need = times_plus(need, 1, sight_bytes(items[i].sight, &e->cfg, e->chunk));
+    return need;
 }
 
 clef_status plan_check(size_t need, const batch_item *items, size_t n, uint32_t chunk,

@@ -18,6 +18,9 @@
  * and closed by the asking thread, which stays in queue_run meanwhile. `lock` guards all fields of
  * the queue and of its tickets that are not marked as one thread's own.
  *
+ * A job whose pictures are not yet rows cannot fill a step; the tower has steps of its own, and one
+ * of them is taken beside each step of rows, for those jobs in turn.
+ *
  * A job with a progress callback is only taken into a step once its asking thread has seen the last
  * one, so a slow callback delays nobody else, and a job that was stopped at n tokens has computed n
  * tokens. */
@@ -243,10 +246,25 @@ static clef_status fit_workspace(queue *q, uint32_t rows, clef_error *err) {
     return workspace_open(&q->ws, q->cfg, rows, err);
 }
 
+/* Those of the chosen jobs whose next rows need no pictures, or pictures that are there, into
+ * *reading. One of the others, each in its turn, gets a step of the tower. */
+static void see_one(const queue *q, const selection *chosen, selection *reading, uint64_t n_steps) {
+    selection seeing = {0};
+    for (unsigned i = 0; i < chosen->n; i++) {
+        selection *to = batch_sees(chosen->tickets[i]->b) ? &seeing : reading;
+        to->tickets[to->n++] = chosen->tickets[i];
+    }
+    if (seeing.n == 0) return;
+    const ticket *t = seeing.tickets[n_steps % seeing.n];
+    batch_see(t->b, t->entry->m, q->settings.chunk);
+}
+
 static void run_step(queue *q, const selection *chosen, uint64_t n_steps) {
     step s = {0};
     clef_error why = {0};
-    fill_step(&s, chosen, q->settings.chunk, n_steps);
+    selection reading = {0};
+    see_one(q, chosen, &reading, n_steps);
+    if (reading.n > 0) fill_step(&s, &reading, q->settings.chunk, n_steps);
     const clef_status status = fit_workspace(q, s.n_rows, &why);
     if (status == CLEF_OK && s.n_rows > 0) step_run(&s, chosen->tickets[0]->entry->m, &q->ws);
     pthread_mutex_lock(&q->lock);

@@ -73,7 +73,7 @@ typedef struct {
 /* Reads processor_config.json of folder `dir` (image_processor, video_processor), or
  * preprocessor_config.json and video_preprocessor_config.json where there is none; what they leave
  * out, and a folder without any of them, takes the published values. CLEF_ERR_FORMAT names file and
- * member when a value cannot be computed with. */
+ * member when a value cannot be computed with. `dir` NULL: the published values. */
 clef_status media_rules_load(media_rules *out, const char *dir, arena *mem, clef_error *err);
 
 /* ---- how the caller wants it ---------------------------------------------------------------- */

@@ -186,7 +186,7 @@ static clef_status read_folder(media_rules *r, const char *dir, arena *mem, clef
 
 clef_status media_rules_load(media_rules *out, const char *dir, arena *mem, clef_error *err) {
     media_rules r = PUBLISHED;
-    TRY(read_folder(&r, dir, mem, err));
+    if (dir != NULL) TRY(read_folder(&r, dir, mem, err));
     *out = r;
     return CLEF_OK;
 }

@@ -193,20 +193,21 @@ static clef_status build_media(builder *b, arena *mem, clef_error *err) {
     size_t n_groups = 0, n_rows = 0;
     for (uint32_t i = 0; i < limits->n_media; i++) {
         const prompt_media *m = &limits->media[i];
+        const size_t rows = (size_t)m->n_groups * m->n_rows;
         n_groups += m->n_groups;
-        n_rows += (size_t)m->n_groups * m->n_rows;
-        /* Before anything is laid out: pads of that number would fill the memory first. */
-        if (n_rows > limits->max_length)
-            return clef_fail(err, CLEF_ERR_LIMIT,
-                             "images, videos: they take %zu tokens, the limit of a record is %u; "
-                             "smaller or fewer ones take less",
-                             n_rows, limits->max_length);
+        n_rows = rows > SIZE_MAX - n_rows ? SIZE_MAX : n_rows + rows;
         for (uint32_t g = 0; m->seconds != NULL && g < m->n_groups; g++)
             if (!(m->seconds[g] >= 0 && m->seconds[g] < longest))
                 return clef_fail(err, CLEF_ERR_INPUT,
                                  "videos: a frame stands at %g seconds, wanted 0 to %g",
                                  m->seconds[g], longest);
     }
+    /* Before anything is laid out: pads of that number would fill the memory first. */
+    if (n_rows > limits->max_length)
+        return clef_fail(err, CLEF_ERR_LIMIT,
+                         "images, videos: they take %zu tokens, the limit of a record is %u; "
+                         "smaller or fewer ones take less",
+                         n_rows, limits->max_length);
     b->pictures = arena_alloc(mem, n_groups, sizeof *b->pictures);
     if (b->pictures == NULL) return clef_fail_memory(err);
     b->text.n = 0;
@@ -367,7 +368,7 @@ static void write_span(buf *out, span s) {
 }
 
 void prompt_write(buf *out, const prompt *p, const request *rq) {
-    buf_add_text(out, "{\"ids\": [");
+    buf_add_text(out, "\"ids\": [");
     for (uint32_t i = 0; i < p->n_ids; i++) buf_printf(out, i > 0 ? ", %d" : "%d", p->ids[i]);
     buf_add_text(out, "], \"questions\": [");
     const span *spans = p->options;
@@ -389,6 +390,6 @@ void prompt_write(buf *out, const prompt *p, const request *rq) {
     }
     buf_printf(out,
                "], \"tokens\": {\"prefix\": %u, \"media\": %u, \"state\": %u, \"schema\": %u, "
-               "\"suffix\": %u}}",
+               "\"suffix\": %u}",
                p->n_prefix, p->n_media, p->n_state, p->n_schema, p->n_suffix);
 }

@@ -51,7 +51,8 @@ clef_status prompt_check_tokenizer(const tokenizer *t, clef_error *err);
 clef_status prompt_build(prompt *out, const request *rq, const tokenizer *t,
                          const prompt_limits *limits, arena *mem, clef_error *err);
 
-/* Appends the object that `clef encode` prints, spelled as json.dumps would. */
+/* Appends the members of the object that `clef encode` prints, without its braces, spelled as
+ * json.dumps would. */
 void prompt_write(buf *out, const prompt *p, const request *rq);
 
 #endif

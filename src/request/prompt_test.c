@@ -158,7 +158,9 @@ static void what_encode_prints_holds_the_ids_and_spans_in_python_s_spelling(void
     const prompt_limits limits = {.max_length = MANY};
     assert_int_equal(build(&p, &rq, str_of(body), toy, &limits, &err), CLEF_OK);
     buf out = {0}, again = {0};
+    buf_add_char(&out, '{');
     prompt_write(&out, &p, &rq);
+    buf_add_char(&out, '}');
     assert_int_equal(buf_status(&out, NULL), CLEF_OK);
     const json *root = NULL;
     assert_int_equal(
