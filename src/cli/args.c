@@ -23,7 +23,8 @@ const command_spec command_table[N_COMMANDS] = {
          "Reads a request, a JSON object with a state and typed questions, from standard input or "
          "a file of at most 64 MiB, and prints the answer as one line of JSON, or as bars with "
          "--pretty.",
-         {"Answer a request from a file:", "clef ask --model ./clef-flash --request request.json",
+         {"Answer a request about a picture:",
+          "clef ask ./clef-flash --request request.json --image photo.jpg",
           "See the answer as bars, from a pipe:",
           "clef ask --model Cloudflare/clef-flash --pretty < request.json"}},
     [COMMAND_ENCODE] =
@@ -240,6 +241,23 @@ const option_spec option_table[N_OPTIONS] = {
     [OPTION_THREADS] = {"threads", VALUE_NUMBER, "N", 1, 1024, .commands = RUNS | BIT(PLAN),
                         .help = "Worker threads; the answer does not depend on them. Default: as "
                                 "many as this process may run on."},
+    [OPTION_IMAGE] = {"image", VALUE_REPEAT, "FILE", .commands = BIT(ASK) | BIT(ENCODE),
+                      .help = "Show this picture (PNG, JPEG or WebP) behind those of the request; "
+                              "may be given again, up to 64 times."},
+    [OPTION_VIDEO] = {"video", VALUE_REPEAT, "FILE", .commands = BIT(ASK) | BIT(ENCODE),
+                      .help = "The same for a video file; needs a build with VIDEO=1. Pictures "
+                              "come before videos."},
+    [OPTION_GRID] = {"grid", VALUE_CHOICE, .choices = {"native", "256", "448"},
+                     .commands = BIT(ASK) | BIT(ENCODE) | BIT(SERVE),
+                     .help = "What pictures are resized to: about their own size and shape, or a "
+                             "square of 256 (64 tokens) or 448 pixels (196 tokens) a side. Default "
+                             "native."},
+    [OPTION_MAX_PIXELS] = {"max-pixels", VALUE_NUMBER, "N", 1, UINT32_MAX,
+                           .commands = BIT(ASK) | BIT(ENCODE) | BIT(SERVE),
+                           .help = "Make pictures at most this large, width times height; 1,024 "
+                                   "pixels are a token. Default: the model's bound."},
+    [OPTION_EXIF_ROTATE] = {"exif-rotate", .commands = BIT(ASK) | BIT(ENCODE) | BIT(SERVE),
+                            .help = "Turn pictures as their files say. The reference does not."},
     [OPTION_CHUNK] = {"chunk", VALUE_NUMBER, "N", 1, 4096, .commands = RUNS | BIT(PLAN),
                       .help = "Tokens computed per step, 1 to 4096: smaller takes less memory, "
                               "larger less time. Default 512."},
@@ -602,7 +620,8 @@ static void add_wanted(char *out, size_t size, const option_spec *spec) {
                  (unsigned long long)spec->max);
     } else if (spec->kind == VALUE_SHARE) {
         snprintf(out, size, "a decimal number, more than 0 and at most 1");
-    } else if (spec->kind == VALUE_TEXT || spec->kind == VALUE_LIST) {
+    } else if (spec->kind == VALUE_TEXT || spec->kind == VALUE_LIST ||
+               spec->kind == VALUE_REPEAT) {
         snprintf(out, size, "%s", spec->value);
     } else {
         size_t used = 0;
@@ -623,6 +642,7 @@ static clef_status set_value(option_value *v, const option_spec *spec, const cha
         break;
     case VALUE_TEXT:
     case VALUE_LIST:
+    case VALUE_REPEAT:
         if (*text == '\0')
             return clef_fail(err, CLEF_ERR_INPUT, "--%s: an empty value, wanted %s", spec->name,
                              wanted);
@@ -646,6 +666,16 @@ static clef_status set_value(option_value *v, const option_spec *spec, const cha
     return CLEF_OK;
 }
 
+/* Adds what set_value has taken to the option's values. */
+static clef_status add_repeated(args *out, int id, clef_error *err) {
+    repeated_values *r = id == OPTION_IMAGE ? &out->images : &out->videos;
+    if (r->n == MAX_REPEATED)
+        return clef_fail(err, CLEF_ERR_INPUT, "--%s is given more than %d times",
+                         option_table[id].name, MAX_REPEATED);
+    r->text[r->n++] = out->options[id].text;
+    return CLEF_OK;
+}
+
 /* Reads the option at argv[*at], which begins with a dash, and its value; moves *at past both. */
 static clef_status read_option(args *out, int *at, int argc, char **argv, clef_error *err) {
     const char *typed = argv[(*at)++];
@@ -663,7 +693,8 @@ static clef_status read_option(args *out, int *at, int argc, char **argv, clef_e
         return clef_fail(err, CLEF_ERR_INPUT, "'clef %s' has no option --%s; 'clef %s --help'",
                          command_table[out->command].name, spec->name,
                          command_table[out->command].name);
-    if (out->options[id].given)
+    const bool repeats = spec->kind == VALUE_REPEAT;
+    if (out->options[id].given && !repeats)
         return clef_fail(err, CLEF_ERR_INPUT, "--%s is given twice", spec->name);
     if (spec->kind == VALUE_NONE) {
         if (equals != NULL)
@@ -674,7 +705,8 @@ static clef_status read_option(args *out, int *at, int argc, char **argv, clef_e
     if (equals != NULL) {
         v->list = &v->text;
         v->n_list = 1;
-        return set_value(v, spec, equals + 1, err);
+        TRY(set_value(v, spec, equals + 1, err));
+        return repeats ? add_repeated(out, id, err) : CLEF_OK;
     }
     /* "--out --pretty" forgot a value; "--out=--pretty" means it. */
     if (*at == argc || strncmp(argv[*at], "--", 2) == 0) {
@@ -687,7 +719,7 @@ static clef_status read_option(args *out, int *at, int argc, char **argv, clef_e
         TRY(set_value(v, spec, argv[(*at)++], err));
         v->n_list++;
     } while (spec->kind == VALUE_LIST && *at < argc && strncmp(argv[*at], "--", 2) != 0);
-    return CLEF_OK;
+    return repeats ? add_repeated(out, id, err) : CLEF_OK;
 }
 
 static clef_status find_command(command_id *out, const char *name, clef_error *err) {

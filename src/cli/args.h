@@ -39,6 +39,11 @@ typedef enum {
     OPTION_MAX_STATE_TOKENS,
     OPTION_TRUNCATE,
     OPTION_CONTROL_TOKENS,
+    OPTION_IMAGE,
+    OPTION_VIDEO,
+    OPTION_GRID,
+    OPTION_MAX_PIXELS,
+    OPTION_EXIF_ROTATE,
     OPTION_THREADS,
     OPTION_CHUNK,
     OPTION_KERNELS,
@@ -125,7 +130,8 @@ typedef enum {
     VALUE_NUMBER,
     VALUE_SHARE, /* a decimal, more than 0 and at most 1 */
     VALUE_CHOICE,
-    VALUE_LIST /* one argument or more, up to the next that begins with two dashes */
+    VALUE_LIST,  /* one argument or more, up to the next that begins with two dashes */
+    VALUE_REPEAT /* one argument each time it is given: OPTION_IMAGE, OPTION_VIDEO */
 } value_kind;
 
 enum { MAX_CHOICES = 5 };
@@ -164,10 +170,18 @@ typedef struct {
     unsigned choice; /* VALUE_CHOICE: its index */
 } option_value;
 
+enum { MAX_REPEATED = 64 };
+
+typedef struct {
+    const char *text[MAX_REPEATED];
+    size_t n;
+} repeated_values;
+
 typedef struct {
     command_id command;
     command_id topic; /* COMMAND_HELP: what about; N_COMMANDS for everything */
     option_value options[N_OPTIONS];
+    repeated_values images, videos; /* VALUE_REPEAT */
 } args;
 
 /* Reads the command line into *out, whose strings stay those of argv. CLEF_ERR_INPUT names the

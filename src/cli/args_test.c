@@ -77,6 +77,25 @@ static void a_list_ends_at_the_next_option(void **state) {
     refused("clef gate m --fixtures a --fixtures b", "--fixtures is given twice");
 }
 
+static void pictures_may_be_given_again(void **state) {
+    (void)state;
+    args a;
+    accepted(&a, "clef ask m --image a.png --video c.mp4 --image=b.jpg --grid 448");
+    assert_int_equal(a.images.n, 2);
+    assert_string_equal(a.images.text[0], "a.png");
+    assert_string_equal(a.images.text[1], "b.jpg");
+    assert_int_equal(a.videos.n, 1);
+    assert_string_equal(a.videos.text[0], "c.mp4");
+    assert_int_equal(a.options[OPTION_GRID].choice, 2);
+    refused("clef ask m --image", "--image needs a value: FILE");
+    refused("clef ask m --image=", "--image: an empty value, wanted FILE");
+    refused("clef bench m --image a.png",
+            "'clef bench' has no option --image; 'clef bench --help'");
+    refused("clef ask m --grid 512", "--grid: '512' is not native, 256 or 448");
+    refused("clef ask m --max-pixels 0",
+            "--max-pixels: '0' is not a whole number from 1 to 4294967295");
+}
+
 static void a_share_is_a_plain_decimal_above_0_and_at_most_1(void **state) {
     (void)state;
     args a;
@@ -315,6 +334,7 @@ int main(void) {
         cmocka_unit_test(an_unknown_option_names_the_nearest_spelling),
         cmocka_unit_test(an_option_like_no_other_points_to_the_help),
         cmocka_unit_test(a_list_ends_at_the_next_option),
+        cmocka_unit_test(pictures_may_be_given_again),
         cmocka_unit_test(a_share_is_a_plain_decimal_above_0_and_at_most_1),
         cmocka_unit_test(the_gate_needs_recorded_runs_or_another_checkpoint),
         cmocka_unit_test(an_unknown_command_names_the_nearest_spelling),

@@ -13,6 +13,8 @@ static_assert(CLEF_CONTROL_PLAIN == 0 && CLEF_CONTROL_REFERENCE == 1 && CLEF_CON
 static_assert(CLEF_CONFIDENCE_TOP == 0 && CLEF_CONFIDENCE_TYPESAFE == 1 &&
                   CLEF_CONFIDENCE_ENTROPY == 2,
               "--confidence top typesafe entropy");
+static_assert(CLEF_GRID_NATIVE == 0 && CLEF_GRID_256 == 1 && CLEF_GRID_448 == 2,
+              "--grid native 256 448");
 
 void model_hub_cache(buf *out) {
     static const struct {
@@ -55,7 +57,16 @@ clef_ask_options model_ask_options(const args *a) {
                               .control_tokens = (clef_control)o[OPTION_CONTROL_TOKENS].choice,
                               .confidence = (clef_confidence)o[OPTION_CONFIDENCE].choice,
                               .digits = o[OPTION_DIGITS].choice == 1 ? 7 : 4,
-                              .any_memory = o[OPTION_ANY_MEMORY].given};
+                              .any_memory = o[OPTION_ANY_MEMORY].given,
+                              .images = a->images.text,
+                              .n_images = a->images.n,
+                              .videos = a->videos.text,
+                              .n_videos = a->videos.n,
+                              .read_files =
+                                  a->command == COMMAND_ASK || a->command == COMMAND_ENCODE,
+                              .grid = (clef_grid)o[OPTION_GRID].choice,
+                              .max_pixels = o[OPTION_MAX_PIXELS].number,
+                              .exif_rotate = o[OPTION_EXIF_ROTATE].given};
 }
 
 void model_add_advice(const args *a, clef_error *err) {

@@ -13,7 +13,7 @@ void model_hub_cache(buf *out);
  * outlive the result. */
 clef_options model_options(const args *a, const buf *hub_cache);
 
-/* The options of one request. */
+/* The options of one request; `a` has to outlive them. */
 clef_ask_options model_ask_options(const args *a);
 
 /* To the sentence of a failure that is due to a model that is not here, adds which command fetches
