@@ -12,8 +12,8 @@
  *     clef_close(engine);
  *
  * Threads. Every function may be called from any thread. Requests to one engine wait in a queue and
- * share its steps; clef_close must be the last call. The library keeps no mutable globals, never
- * prints, exits, installs a signal handler or reads the environment.
+ * share its steps; no call may begin once clef_close has. The library keeps no mutable globals,
+ * never prints, exits, installs a signal handler or reads the environment.
  *
  * Memory. Whatever a call hands out through a `**out` belongs to the caller, who gives it back with
  * the free function named beside it. On failure `*out` is left as it was and nothing leaks. Free
@@ -84,6 +84,8 @@ typedef struct {
  * starts the worker threads. `options->model` is required unless `tokenizer` names a file. Free
  * with clef_close. */
 CLEF_API clef_status clef_open(clef_engine **out, const clef_options *options, clef_error *err);
+/* Requests that other threads still have in the queue fail with CLEF_ERR_CANCELLED; returns when
+ * those calls have. */
 CLEF_API void clef_close(clef_engine *engine);
 
 /* ---- asking ------------------------------------------------------------------------------- */
@@ -194,6 +196,7 @@ typedef struct {
     uint64_t truncated_tokens; /* of the state, left out */
     double encode_s;           /* JSON to token ids */
     double queue_s;            /* waiting for its first step */
+    uint64_t queue_steps;      /* steps of other requests that ended meanwhile */
     double prefill_s;          /* from there to its logits */
 } clef_ask_stats;
 CLEF_API void clef_answer_stats(const clef_answer *answer, clef_ask_stats *out);

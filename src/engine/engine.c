@@ -262,6 +262,7 @@ static clef_status run_items(clef_engine *e, const clef_ask_options *o, job *job
         j->item = items[i];
         j->stats.cached_tokens = items[i].n_cached;
         j->stats.queue_s = q.queue_s;
+        j->stats.queue_steps = q.queue_steps;
         j->stats.prefill_s = q.prefill_s;
     }
     return CLEF_OK;

@@ -51,6 +51,7 @@ typedef struct ticket {
     size_t done; /* tokens */
     bool unseen; /* the asking thread has yet to report `done` */
     double began, ended;
+    uint64_t first_step;    /* steps that had ended when it began */
     pthread_cond_t changed; /* state or unseen */
 } ticket;
 
@@ -149,6 +150,7 @@ static bool admit(queue *q, ticket *t, bool alone) {
     }
     t->state = TICKET_RUNNING;
     t->began = cpu_seconds();
+    t->first_step = q->load.steps;
     q->load.waiting--;
     q->load.running++;
     return true;
@@ -415,7 +417,9 @@ static clef_status pass(queue *q, ticket *t, clef_error *err) {
     const double asked = cpu_seconds();
     append(q, t);
     pthread_cond_signal(&q->work);
+    const uint64_t step_asked = q->load.steps;
     attend_to(q, t, asked);
+    entry->queue_steps = (t->began > 0 ? t->first_step : q->load.steps) - step_asked;
     entry->queue_s = (t->began > 0 ? t->began : t->ended) - asked;
     entry->prefill_s = t->began > 0 ? t->ended - t->began : 0;
     if (t->status != CLEF_OK && err != NULL) *err = t->err;

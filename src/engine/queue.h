@@ -32,6 +32,7 @@ typedef struct {
     clef_progress *progress; /* NULL: none; as clef.h says */
     void *user;
     double queue_s, prefill_s; /* out: waiting, and from the first step on */
+    uint64_t queue_steps;      /* out: steps that ended while it waited */
 } queue_entry;
 
 /* Waits until the job is done; any thread. Each item's fault is its own. The call fails, and the
