@@ -715,7 +715,7 @@ static void members_that_are_wrong_or_missing_are_named(void **state) {
         {"s/\"path\": \"config.json\"/\"path\": \"..\\/config.json\"/", "is no name of a file"},
         {"s/\"path\": \"config.json\"/\"path\": 3/", "'path' is missing or not a string"},
         {"s/\"bytes\": \\([0-9]*\\)/\"bytes\": \\11/", "bytes, bundle.json lists"},
-        {"/up_proj/d", "weights of codes, the model has 38"},
+        {"/up_proj/d", "does not list tensor 'model.language_model.layers.3.mlp.up_proj.weight'"},
         {"s/layers.5.mlp.up_proj/layers.0.mlp.up_proj/", "is no int8 weight with scales"},
     };
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {

@@ -146,51 +146,64 @@ static clef_status check_module(const folder *f, const json *entry, clef_error *
 }
 
 /* A release has no tensor of these types. */
-static uint32_t count_codes(const safetensors *model) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < safetensors_count(model); i++) {
-        const dtype type = safetensors_at(model, i).tensor->type;
-        n += type == DTYPE_I8 || type == DTYPE_U8;
-    }
-    return n;
+static bool may_be_codes(const tensor *t) {
+    return t->type == DTYPE_I8 || t->type == DTYPE_U8;
 }
 
-/* Every element of array `name` of `object`. */
-static clef_status check_all(const folder *f, const json *object, const char *name,
+static bool lists(const json *modules, str weight) {
+    for (const json *m = modules->first; m != NULL; m = m->next)
+        if (str_equal(json_get(m, STR("name"))->text, weight)) return true;
+    return false;
+}
+
+/* Every weight of codes is one of the modules, whose names check_module has seen. */
+static clef_status check_listed(const folder *f, const json *modules, clef_error *err) {
+    for (uint32_t i = 0; i < safetensors_count(f->model); i++) {
+        const safetensors_entry e = safetensors_at(f->model, i);
+        if (!may_be_codes(e.tensor) || lists(modules, e.name)) continue;
+        return clef_fail(err, CLEF_ERR_FORMAT, "%s: does not list tensor '%.*s', which is codes",
+                         f->path, STR_ARG(e.name));
+    }
+    return CLEF_OK;
+}
+
+static bool has_codes(const safetensors *model) {
+    for (uint32_t i = 0; i < safetensors_count(model); i++)
+        if (may_be_codes(safetensors_at(model, i).tensor)) return true;
+    return false;
+}
+
+/* Every element of array `name` of `object`, which becomes *out. */
+static clef_status check_all(const json **out, const folder *f, const json *object,
+                             const char *name,
                              clef_status (*check)(const folder *, const json *, clef_error *),
-                             uint32_t *n, clef_error *err) {
-    const json *array = json_get(object, str_of(name));
-    if (array == NULL || array->kind != JSON_ARRAY) return wrong_member(f, name, "an array", err);
-    *n = array->n;
-    for (const json *v = array->first; v != NULL; v = v->next) TRY(check(f, v, err));
+                             clef_error *err) {
+    *out = json_get(object, str_of(name));
+    if (*out == NULL || (*out)->kind != JSON_ARRAY) return wrong_member(f, name, "an array", err);
+    for (const json *v = (*out)->first; v != NULL; v = v->next) TRY(check(f, v, err));
     return CLEF_OK;
 }
 
 clef_status bundle_check(const json **out, const char *dir, const safetensors *model, arena *mem,
                          clef_error *err) {
-    const uint32_t n_codes = count_codes(model);
     char *path = file_join(dir, BUNDLE_NAME);
     if (path == NULL) return clef_fail_memory(err);
     const bool there = file_exists(path);
     free(path);
     *out = NULL;
-    if (!there && n_codes == 0) return CLEF_OK;
+    if (!there && !has_codes(model)) return CLEF_OK;
     if (!there)
         return clef_fail(err, CLEF_ERR_FORMAT,
                          "%s/%s is missing, and weights are codes: only part of a converted "
                          "model is here",
                          dir, BUNDLE_NAME);
     folder f = {.dir = dir, .model = model};
-    const json *root = NULL;
-    uint32_t n_files = 0, n_modules = 0;
+    const json *root = NULL, *files = NULL, *modules = NULL;
     TRY(model_json_read(&root, &f.path, dir, BUNDLE_NAME, MAX_BUNDLE, mem, err));
     TRY(check_version(&f, root, err));
-    TRY(check_all(&f, root, "files", check_file, &n_files, err));
-    TRY(check_all(&f, json_get(root, STR("quantisation")), "modules", check_module, &n_modules,
-                  err));
-    if (n_modules != n_codes)
-        return clef_fail(err, CLEF_ERR_FORMAT, "%s: lists %u weights of codes, the model has %u",
-                         f.path, n_modules, n_codes);
+    TRY(check_all(&files, &f, root, "files", check_file, err));
+    TRY(check_all(&modules, &f, json_get(root, STR("quantisation")), "modules", check_module, err));
+    TRY(check_listed(&f, modules, err));
     *out = root;
     return CLEF_OK;
 }
