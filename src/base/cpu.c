@@ -4,11 +4,15 @@
 #include "base/cpu.h"
 
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #if defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -18,7 +22,11 @@ uint32_t cpu_features(void) {
     uint32_t bits = 0;
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) bits |= CPU_AVX2_FMA;
+    /* Not every compiler knows "f16c" as a name. */
+    unsigned a, b, c = 0, d;
+    const bool f16c = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+    if (f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        bits |= CPU_AVX2_FMA;
 #endif
 #if defined(__aarch64__) && defined(__linux__)
     if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) bits |= CPU_NEON_DOT;

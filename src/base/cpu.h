@@ -4,7 +4,10 @@
 
 #include <stdint.h>
 
-enum { CPU_AVX2_FMA = 1u << 0, CPU_NEON_DOT = 1u << 1 };
+enum {
+    CPU_AVX2_FMA = 1u << 0, /* F16C as well */
+    CPU_NEON_DOT = 1u << 1
+};
 
 /* Instruction-set bits that both the processor and the operating system support. */
 uint32_t cpu_features(void);

@@ -81,20 +81,24 @@ static void round_rows(float *out, const float *x, size_t stride, uint32_t n_row
 
 /* ---- weights ------------------------------------------------------------------------------- */
 
-ALWAYS_INLINE void narrow_blocks(code *out, float *scales, const matrix *w, const dtype type,
-                                 size_t first, size_t n) {
-    for (size_t done = 0; done < n; done += INT8_BLOCK) {
-        const size_t block = (first + done) / INT8_BLOCK;
+static void codes_int8(code *out, const matrix *w, size_t first, size_t n) {
+    const char *from = (const char *)w->data + first;
+    for (size_t i = 0; i < n; i += 16) codes_from_i8(out + i, from + i);
+}
+
+ALWAYS_INLINE void codes_packed(code *out, const matrix *w, const dtype type, size_t first,
+                                size_t n) {
+    for (size_t done = 0; done < n; done += INT8_BLOCK)
         for (int i = 0; i < INT8_BLOCK / LANES; i++)
-            f8_store_codes(out + done + i * LANES, eight_codes(w, type, block, i));
-        *scales++ = block_scale(w, block);
-    }
+            f8_store_codes(out + done + i * LANES,
+                           eight_codes(w, type, (first + done) / INT8_BLOCK, i));
 }
 
 static void widen_codes(void *out, float *scales, const matrix *w, size_t first, size_t n) {
-    if (w->type == DTYPE_I8) narrow_blocks(out, scales, w, DTYPE_I8, first, n);
-    if (w->type == DTYPE_INT6) narrow_blocks(out, scales, w, DTYPE_INT6, first, n);
-    if (w->type == DTYPE_INT4) narrow_blocks(out, scales, w, DTYPE_INT4, first, n);
+    if (w->type == DTYPE_I8) codes_int8(out, w, first, n);
+    if (w->type == DTYPE_INT6) codes_packed(out, w, DTYPE_INT6, first, n);
+    if (w->type == DTYPE_INT4) codes_packed(out, w, DTYPE_INT4, first, n);
+    for (size_t i = 0; i < n / INT8_BLOCK; i++) scales[i] = block_scale(w, first / INT8_BLOCK + i);
 }
 
 /* ---- tiles --------------------------------------------------------------------------------- */

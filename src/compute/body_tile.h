@@ -118,9 +118,7 @@ static void tile_half(float *out, const float *x, const float *w, size_t w_out, 
 }
 
 static inline float block_scale(const matrix *w, size_t block) {
-    uint16_t half;
-    memcpy(&half, (const char *)w->scales + block * sizeof half, sizeof half);
-    return f16_to_float(half);
+    return f16_load((const char *)w->scales + block * sizeof(uint16_t));
 }
 
 /* Codes 8 i .. 8 i + 7 of a block. Of packed ones the bits of any eight neighbours stand at the

@@ -69,6 +69,12 @@ static inline f8 f8_load_bf16(const void *p) {
 static inline f8 f8_load_i8(const void *p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(p)));
 }
+/* An F16 number. */
+static inline float f16_load(const void *p) {
+    uint16_t half;
+    memcpy(&half, p, sizeof half);
+    return _cvtsh_ss(half);
+}
 /* Bits `mask` of eight bytes, from bit `shift` on. */
 static inline __m256i bits_of(const void *p, int shift, int mask) {
     const __m256i wide = _mm256_cvtepu8_epi32(_mm_loadl_epi64(p));
@@ -93,6 +99,11 @@ typedef __m256i n8, row_codes, weight_codes;
 /* Eight integral values below 2^31, converted. */
 static inline void f8_store_ints(int32_t *p, f8 a) {
     _mm256_storeu_si256((__m256i *)(void *)p, _mm256_cvttps_epi32(a));
+}
+/* Sixteen codes from signed bytes. */
+static inline void codes_from_i8(code *to, const void *from) {
+    const __m128i bytes = _mm_loadu_si128(from);
+    _mm256_storeu_si256((__m256i *)(void *)to, _mm256_cvtepi8_epi16(bytes));
 }
 /* Eight integral values that a byte holds, as codes. */
 static inline void f8_store_codes(code *p, f8 a) {

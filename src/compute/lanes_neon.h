@@ -89,6 +89,12 @@ static inline f8 f8_load_i8(const void *p) {
     memcpy(&codes, p, sizeof codes);
     return f8_of_i8(codes);
 }
+/* An F16 number. */
+static inline float f16_load(const void *p) {
+    __fp16 half;
+    memcpy(&half, p, sizeof half);
+    return half;
+}
 /* Bits `mask` of eight bytes, from bit `shift` on. */
 static inline uint8x8_t bits_of(const void *p, int shift, uint8_t mask) {
     uint8x8_t bytes;
@@ -138,6 +144,10 @@ typedef struct {
 } row_codes;
 typedef int8x16_t weight_codes;
 
+/* Sixteen codes from signed bytes. */
+static inline void codes_from_i8(code *to, const void *from) {
+    memcpy(to, from, 16);
+}
 /* Eight integral values that a byte holds, as codes. */
 static inline void f8_store_codes(code *p, f8 a) {
     vst1_s8(p, vmovn_s16(f8_to_i16(a)));
@@ -164,6 +174,13 @@ typedef struct {
     int16x4_t first, second;
 } weight_codes;
 
+/* Sixteen codes from signed bytes. */
+static inline void codes_from_i8(code *to, const void *from) {
+    int8x16_t bytes;
+    memcpy(&bytes, from, sizeof bytes);
+    vst1q_s16(to, vmovl_s8(vget_low_s8(bytes)));
+    vst1q_s16(to + 8, vmovl_s8(vget_high_s8(bytes)));
+}
 /* Eight integral values that a byte holds, as codes. */
 static inline void f8_store_codes(code *p, f8 a) {
     vst1q_s16(p, f8_to_i16(a));

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/tensor.h"
+
 #ifndef LANES
 #define LANES 8
 #endif
@@ -115,6 +117,12 @@ static inline f8 f8_load_i8(const void *p) {
     EACH_LANE r.v[i] = (float)((const int8_t *)p)[i];
     return r;
 }
+/* An F16 number. */
+static inline float f16_load(const void *p) {
+    uint16_t half;
+    memcpy(&half, p, sizeof half);
+    return f16_to_float(half);
+}
 /* Four bits of eight bytes, from bit `shift` (0 or 4) on, less 8. */
 static inline f8 f8_load_i4(const void *p, int shift) {
     f8 r;
@@ -148,6 +156,10 @@ typedef struct {
 /* Eight integral values below 2^31, converted. */
 static inline void f8_store_ints(int32_t *p, f8 a) {
     EACH_LANE p[i] = (int32_t)a.v[i];
+}
+/* Sixteen codes from signed bytes. */
+static inline void codes_from_i8(code *to, const void *from) {
+    for (int i = 0; i < 16; i++) to[i] = ((const int8_t *)from)[i];
 }
 /* Eight integral values that a byte holds, as codes. */
 static inline void f8_store_codes(code *p, f8 a) {
