@@ -23,7 +23,8 @@
  * be NULL): where, what was found, what was wanted; no full stop, valid UTF-8, one line.
  *
  * Bits. For a given model and request the logits are the same bits on every run, for any number of
- * threads, any chunk, any kernel table of this library, alone or in a batch.
+ * threads, any chunk, any kernel table of this library, alone or in a batch; each precision has its
+ * own.
  *
  * Text is UTF-8 with a length in bytes; zero bytes are ordinary text. */
 #ifndef CLEF_H
@@ -64,12 +65,19 @@ typedef struct clef_answer clef_answer;
 
 /* ---- opening ------------------------------------------------------------------------------ */
 
+typedef enum {
+    CLEF_PRECISION_EXACT = 0, /* weights as they are stored, arithmetic in f32 */
+    CLEF_PRECISION_FAST /* sums integers where linears are int8, int6 or int4: their inputs are
+                         * rounded, in blocks of 32, to 8 bits or, where that costs most, to 16.
+                         * Refused when the model has no such linears */
+} clef_precision;
+
 typedef struct {
     const char *model;     /* a folder in the released layout, or "Org/Name" in the hub cache */
     const char *hub_cache; /* folder that holds models--Org--Name; NULL: names are not looked up */
     unsigned threads;      /* 0: as many as this process may run on */
     uint32_t chunk;        /* rows computed per step, 1..4096; 0: 512 */
-    const char *kernels;   /* "scalar", "avx2", "neon"; NULL: the best this CPU has */
+    const char *kernels;   /* "scalar", "avx2", "neon", "neondot"; NULL: the best this CPU has */
     const char *split; /* "qwen2" or "qwen35" overrides tokenizer.json's pattern; NULL: as stated */
     int tokenizer_only;    /* nonzero: open tokenizer.json alone; only clef_encode works then */
     const char *tokenizer; /* tokenizer_only: this file instead of the model's; model may be NULL */
@@ -78,6 +86,7 @@ typedef struct {
     uint64_t picture_bytes; /* kept of computed pictures for equal ones; 0: 64 MiB, 1: nothing */
     uint32_t
         batch_tokens; /* of the requests that run beside the one that waited longest; 0: 4096 */
+    clef_precision precision;
 } clef_options;
 
 /* Opens a model: maps its weights (nothing is copied but the small vectors), loads its tokenizer,

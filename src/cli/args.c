@@ -262,9 +262,17 @@ const option_spec option_table[N_OPTIONS] = {
                       .help = "Tokens computed per step, 1 to 4096: smaller takes less memory, "
                               "larger less time. Default 512."},
     [OPTION_KERNELS] = {"kernels", VALUE_TEXT, "NAME", .commands = RUNS,
-                        .help = "The arithmetic: scalar, avx2 on x86-64, neon on 64-bit Arm; the "
-                                "answer does not depend on it. Default: the fastest that this "
-                                "processor runs."},
+                        .help =
+                            "The arithmetic: scalar, avx2 on x86-64, neon and neondot on 64-bit "
+                            "Arm; the answer does not depend on it. Default: the fastest that this "
+                            "processor runs."},
+    [OPTION_PRECISION] = {"precision", VALUE_CHOICE, .choices = {"exact", "fast"}, .commands = RUNS,
+                          .help = "fast rounds the inputs of int8, int6 and int4 linears to "
+                                  "integers, in blocks of 32 to 8 bits and where that costs most "
+                                  "to 16, and sums integers: quicker, and not the same answer to "
+                                  "the last digit. Other linears stay exact, and a checkpoint "
+                                  "without such linears is refused. Of --against the other "
+                                  "checkpoint is always exact. Default exact."},
     [OPTION_SPLIT] = {"split", VALUE_CHOICE, .choices = {"qwen2", "qwen35"},
                       .commands = ALL_MODEL | BIT(INFO),
                       .help = "Split words by this pattern instead of the one that tokenizer.json "

@@ -62,7 +62,8 @@ static void add_json_number(buf *out, const char *before, double value) {
         buf_add_text(out, "null");
 }
 
-static void add_json(buf *out, const clef_bench_result *r, const machine *m, const char *model) {
+static void add_json(buf *out, const clef_bench_result *r, const machine *m, const char *model,
+                     bool fast) {
     buf_add_text(out, "{\"machine\":");
     quote_json(out, (str){m->processor.p, m->processor.n});
     buf_printf(out, ",\"processors\":%u,\"load_average\":", cpu_count());
@@ -76,6 +77,7 @@ static void add_json(buf *out, const clef_bench_result *r, const machine *m, con
     }
     buf_add_text(out, ",\"version\":\"" CLEF_VERSION "\",\"model\":");
     quote_json(out, str_of(model));
+    buf_printf(out, ",\"precision\":\"%s\"", fast ? "fast" : "exact");
     buf_add_text(out, ",\"kernels\":");
     quote_json(out, str_of(r->kernels));
     buf_printf(out, ",\"threads\":%u,\"repeats\":%u,\"chunk\":%u", r->threads, r->repeats,
@@ -102,7 +104,8 @@ static void add_json(buf *out, const clef_bench_result *r, const machine *m, con
     buf_add_text(out, "}}\n");
 }
 
-static void add_table(buf *out, const clef_bench_result *r, const machine *m, const char *model) {
+static void add_table(buf *out, const clef_bench_result *r, const machine *m, const char *model,
+                      bool fast) {
     buf_add_text(out, "machine    ");
     buf_add_safe(out, (str){m->processor.p, m->processor.n});
     buf_printf(out, ", %u processors", cpu_count());
@@ -110,8 +113,8 @@ static void add_table(buf *out, const clef_bench_result *r, const machine *m, co
         buf_printf(out, ", load average %.2f %.2f %.2f", m->load[0], m->load[1], m->load[2]);
     buf_add_text(out, "\nmodel      ");
     buf_add_safe(out, str_of(model));
-    buf_printf(out, "\nrun        kernels %s, %u threads, chunk %u, medians of %u\n", r->kernels,
-               r->threads, (unsigned)r->chunk, r->repeats);
+    buf_printf(out, "\nrun        kernels %s, %s, %u threads, chunk %u, medians of %u\n",
+               r->kernels, fast ? "fast" : "exact", r->threads, (unsigned)r->chunk, r->repeats);
     buf_printf(out, "ceilings   %.1f GFLOP/s fused multiply-add, %.1f GB/s memory read\n",
                r->fma_gflops, r->read_gbps);
     buf_printf(out, "prefill    %u tokens in %.3f s (%.3f to %.3f): %.1f tokens/s\n\n",
@@ -150,10 +153,11 @@ clef_status command_bench(const args *a, clef_error *err) {
     if (s == CLEF_OK) s = clef_bench(&options, &bench, &result, err);
     progress_finish(&p);
     if (s == CLEF_OK) {
+        const bool fast = options.precision == CLEF_PRECISION_FAST;
         if (a->options[OPTION_JSON].given)
-            add_json(&text, &result, &m, options.model);
+            add_json(&text, &result, &m, options.model, fast);
         else
-            add_table(&text, &result, &m, options.model);
+            add_table(&text, &result, &m, options.model, fast);
         s = buf_status(&text, err);
     }
     if (s == CLEF_OK) s = io_write(NULL, (str){text.p, text.n}, err);

@@ -35,6 +35,7 @@ static clef_status run(const args *a, const clef_options *options, clef_engine *
     if (o[OPTION_AGAINST].given) {
         clef_options against = *options;
         against.model = o[OPTION_AGAINST].text;
+        against.precision = CLEF_PRECISION_EXACT;
         *holds = 1;
         s = clef_open(other, &against, err);
         if (s == CLEF_OK)

@@ -10,6 +10,7 @@
 static_assert(CLEF_TRUNCATE_NONE == 0 && CLEF_TRUNCATE_STATE == 1, "--truncate none state");
 static_assert(CLEF_CONTROL_PLAIN == 0 && CLEF_CONTROL_REFERENCE == 1 && CLEF_CONTROL_REJECT == 2,
               "--control-tokens plain reference reject");
+static_assert(CLEF_PRECISION_EXACT == 0 && CLEF_PRECISION_FAST == 1, "--precision exact fast");
 static_assert(CLEF_CONFIDENCE_TOP == 0 && CLEF_CONFIDENCE_TYPESAFE == 1 &&
                   CLEF_CONFIDENCE_ENTROPY == 2,
               "--confidence top typesafe entropy");
@@ -44,6 +45,7 @@ clef_options model_options(const args *a, const buf *hub_cache) {
                           .threads = (unsigned)o[OPTION_THREADS].number,
                           .chunk = (uint32_t)o[OPTION_CHUNK].number,
                           .kernels = o[OPTION_KERNELS].text,
+                          .precision = (clef_precision)o[OPTION_PRECISION].choice,
                           .split = o[OPTION_SPLIT].text,
                           .tokenizer = o[OPTION_TOKENIZER].text};
 }

@@ -57,7 +57,13 @@ clef_status engine_open_weights(clef_engine *e, const clef_options *options, cle
     position_frequencies(frequencies, &e->cfg);
     const unsigned threads = options->threads == 0 ? cpu_count() : options->threads;
     TRY(compute_open(&e->c, options->kernels, threads, err));
-    e->m = (model){&e->cfg, &e->w, e->c, frequencies};
+    const bool fast = options->precision == CLEF_PRECISION_FAST;
+    if (fast && !backbone_can_round(&e->cfg, &e->w))
+        return clef_fail(err, CLEF_ERR_INPUT,
+                         "%s: precision fast needs linears that are int8, int6 or int4, and this "
+                         "model has none; clef convert makes such a folder",
+                         e->dir);
+    e->m = (model){&e->cfg, &e->w, e->c, frequencies, fast};
     e->chunk = options->chunk == 0 ? ENGINE_DEFAULT_CHUNK : options->chunk;
     const queue_settings settings = {
         .chunk = e->chunk,
@@ -97,6 +103,12 @@ clef_status engine_open_tokenizer(clef_engine *e, const clef_options *options, c
     return s;
 }
 
+/* An enumerator that a newer header may have, or that was never one. */
+static clef_status check_choice(const char *name, unsigned value, unsigned last, clef_error *err) {
+    if (value <= last) return CLEF_OK;
+    return clef_fail(err, CLEF_ERR_INPUT, "%s: %u, wanted 0 to %u", name, value, last);
+}
+
 clef_status engine_check_options(const clef_options *o, bool needs_model, clef_error *err) {
     if (o->model == NULL && (needs_model || !(o->tokenizer_only && o->tokenizer != NULL)))
         return clef_fail(err, CLEF_ERR_INPUT, "no model is named");
@@ -105,7 +117,7 @@ clef_status engine_check_options(const clef_options *o, bool needs_model, clef_e
     if (o->chunk > ENGINE_MAX_CHUNK)
         return clef_fail(err, CLEF_ERR_INPUT, "chunk: %u rows, wanted 1 to %d", o->chunk,
                          ENGINE_MAX_CHUNK);
-    return CLEF_OK;
+    return check_choice("precision", o->precision, CLEF_PRECISION_FAST, err);
 }
 
 clef_status engine_new(clef_engine **out, const clef_options *options, clef_error *err) {
@@ -164,12 +176,6 @@ static prompt_limits limits_of(const clef_engine *e, const clef_ask_options *o) 
         .truncate = o->truncate,
         .control = o->control_tokens,
     };
-}
-
-/* An enumerator that a newer header may have, or that was never one. */
-static clef_status check_choice(const char *name, unsigned value, unsigned last, clef_error *err) {
-    if (value <= last) return CLEF_OK;
-    return clef_fail(err, CLEF_ERR_INPUT, "%s: %u, wanted 0 to %u", name, value, last);
 }
 
 clef_status engine_check_ask(const clef_engine *e, const clef_ask_options *o, clef_error *err) {

@@ -91,9 +91,24 @@ static void project(const model *m, float *out, const panel *x, const matrix *w,
     linear(m->c, out, w->n_out, x, w, NULL, mode);
 }
 
-/* out_proj or o_proj of ws->mixed, added to the residual. */
-static void add_mixed(const model *m, workspace *ws, uint32_t n_rows, const matrix *w) {
-    const panel p = panel_pack(m->c, ws->panel, ws->mixed, w->n_in, n_rows, w->n_in);
+/* Packs rows for linears. When the model is fast and the linears that read them have codes, the
+ * rows are rounded to integers: to 8 bits, but to 16 where rounding costs most: in the first 3/8 of
+ * the layers, whose weights a converter keeps wide as well, and wherever `wide` says so. */
+static panel pack_rows(const model *m, workspace *ws, uint32_t layer, const float *x,
+                       uint32_t n_rows, uint32_t n_cols, bool codes, bool wide) {
+    if (!m->fast || !codes) return panel_pack(m->c, ws->panel, x, n_cols, n_rows, n_cols);
+    const bool early = layer < ((uint64_t)m->cfg->n_layers * 3 + 7) / 8;
+    return panel_round(m->c, ws->panel, x, n_cols, n_rows, n_cols, wide || early ? 16 : 8);
+}
+
+static bool has_codes(const matrix *w) {
+    return w->scales != NULL;
+}
+
+/* out_proj or o_proj of ws->mixed, added to the residual: 16 bits. */
+static void add_mixed(const model *m, workspace *ws, uint32_t layer, uint32_t n_rows,
+                      const matrix *w) {
+    const panel p = pack_rows(m, ws, layer, ws->mixed, n_rows, w->n_in, has_codes(w), true);
     project(m, ws->x, &p, w, LINEAR_ADD);
 }
 
@@ -165,7 +180,7 @@ static void attention(const model *m, workspace *ws, const panel *y, uint32_t la
     }
     sigmoid_gate(m->c, ws->mixed, q + hd, q_row, (size_t)2 * hd, n, cfg->n_heads, hd);
     compute_enter(m->c, CLEF_PART_LINEARS);
-    add_mixed(m, ws, n, &w->attention.o);
+    add_mixed(m, ws, layer, n, &w->attention.o);
 }
 
 /* ---- Gated DeltaNet ---- */
@@ -207,30 +222,54 @@ static void delta(const model *m, workspace *ws, const panel *y, uint32_t layer,
         row += s->n_rows;
     }
     compute_enter(m->c, CLEF_PART_LINEARS);
-    add_mixed(m, ws, n, &w->delta.out);
+    add_mixed(m, ws, layer, n, &w->delta.out);
 }
 
 /* ---- the layer walk ---- */
 
-/* Norms ws->x into ws->y and packs it for the linears that read it. */
-static panel normed(const model *m, workspace *ws, uint32_t n_rows, const float *weight) {
+/* Norms ws->x into ws->y and packs it for the linears that read it; `codes`: all of them have
+ * codes.
+ */
+static panel normed(const model *m, workspace *ws, uint32_t layer, uint32_t n_rows,
+                    const float *weight, bool codes) {
     const config *cfg = m->cfg;
     compute_enter(m->c, CLEF_PART_OTHER);
     rms_norm(m->c, ws->y, ws->x, weight, n_rows, cfg->hidden, cfg->rms_eps);
     compute_enter(m->c, CLEF_PART_LINEARS);
-    return panel_pack(m->c, ws->panel, ws->y, cfg->hidden, n_rows, cfg->hidden);
+    return pack_rows(m, ws, layer, ws->y, n_rows, cfg->hidden, codes, false);
 }
 
-static void feed_forward(const model *m, workspace *ws, uint32_t n_rows, const layer_weights *w) {
+/* Whether all linears that read a mixer's input have codes. */
+static bool mixer_has_codes(const layer_weights *w) {
+    if (w->full)
+        return has_codes(&w->attention.q) && has_codes(&w->attention.k) &&
+               has_codes(&w->attention.v);
+    return has_codes(&w->delta.qkv) && has_codes(&w->delta.z) && has_codes(&w->delta.a) &&
+           has_codes(&w->delta.b);
+}
+
+bool backbone_can_round(const config *cfg, const weights *w) {
+    for (uint32_t i = 0; i < cfg->n_layers; i++) {
+        const layer_weights *l = &w->layers[i];
+        if (mixer_has_codes(l) || has_codes(l->full ? &l->attention.o : &l->delta.out) ||
+            (has_codes(&l->gate) && has_codes(&l->up)) || has_codes(&l->down))
+            return true;
+    }
+    return false;
+}
+
+static void feed_forward(const model *m, workspace *ws, uint32_t layer, uint32_t n_rows) {
+    const layer_weights *w = &m->w->layers[layer];
     const uint32_t inner = m->cfg->intermediate;
-    const panel y = normed(m, ws, n_rows, w->post_norm);
+    const panel y =
+        normed(m, ws, layer, n_rows, w->post_norm, has_codes(&w->gate) && has_codes(&w->up));
     float *gate = ws->wide, *up = gate + (size_t)n_rows * inner;
     project(m, gate, &y, &w->gate, LINEAR_SET);
     project(m, up, &y, &w->up, LINEAR_SET);
     compute_enter(m->c, CLEF_PART_OTHER);
     silu_mul(m->c, gate, up, n_rows, inner);
     compute_enter(m->c, CLEF_PART_LINEARS);
-    const panel p = panel_pack(m->c, ws->panel, gate, inner, n_rows, inner);
+    const panel p = pack_rows(m, ws, layer, gate, n_rows, inner, has_codes(&w->down), true);
     project(m, ws->x, &p, &w->down, LINEAR_ADD);
 }
 
@@ -253,12 +292,13 @@ void backbone_chunk(const model *m, workspace *ws, const segment *segments, uint
         }
     if (watch != NULL) watch(context, 0, ws->x);
     for (uint32_t layer = 0; layer < cfg->n_layers; layer++) {
-        const panel y = normed(m, ws, n, m->w->layers[layer].input_norm);
+        const layer_weights *w = &m->w->layers[layer];
+        const panel y = normed(m, ws, layer, n, w->input_norm, mixer_has_codes(w));
         if (cfg->full[layer])
             attention(m, ws, &y, layer, segments, n_segments);
         else
             delta(m, ws, &y, layer, segments, n_segments);
-        feed_forward(m, ws, n, &m->w->layers[layer]);
+        feed_forward(m, ws, layer, n);
         if (watch != NULL) watch(context, layer + 1, ws->x);
     }
     compute_enter(m->c, CLEF_PART_OTHER);

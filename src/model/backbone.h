@@ -40,6 +40,10 @@ typedef struct {
                                 * embedding, or NULL; NULL where there are none */
 } segment;
 
+/* Whether `fast` of a model with these weights changes anything: some input of a linear is read by
+ * weights with codes alone. */
+bool backbone_can_round(const config *cfg, const weights *w);
+
 /* Called after the embedding (layer 0) and after each layer i (as i + 1) with the residual stream
  * [n_rows, hidden], and at last (n_layers + 1) with the final-norm rows; for tests that compare
  * every border with the reference. */

@@ -13,6 +13,7 @@ typedef struct {
     const weights *w;
     compute *c;
     const float *frequencies; /* [rotary_dim / 2]; model/position */
+    bool fast; /* round the inputs of linears whose weights are codes; model/backbone */
 } model;
 
 /* Working memory for up to max_rows rows at a time; what a buffer holds is said where it is used.
