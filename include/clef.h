@@ -337,6 +337,8 @@ typedef struct {
     double max_dp;  /* the most that any probability may differ by; 0: 0.02 */
     double mean_dp; /* the most for the mean over runs of a run's mean difference; 0: 0.002 */
     int red;        /* nonzero: also commit known faults, each of which has to be caught */
+    const char *images; /* folder of the pictures that runs name, which are checked where the file
+                         * has their SHA-256; NULL: such runs are not compared */
     clef_progress *progress;
     void *user;
 } clef_gate_options;

@@ -90,7 +90,7 @@ static void weights_as_recorded_pass_and_every_red_arm_is_caught(void **state) {
             outcome o = gate(e, &(clef_gate_options){.red = 1}, path);
             if (o.status != CLEF_OK) fail_msg("%s", o.err.text);
             if (!o.holds) fail_msg("%s", o.table);
-            check_is(&o, "red", toys[t].n_arms, toys[t].n_arms, 4 - toys[t].n_arms, true);
+            check_is(&o, "red", toys[t].n_arms, toys[t].n_arms, 5 - toys[t].n_arms, true);
             check_is(&o, "repeat", 1, 1, 0, true);
             done(&o);
         }
@@ -314,6 +314,46 @@ static void a_picture_is_counted_and_named_and_never_passed(void **state) {
     folder_remove(f.path);
 }
 
+#define PICTURES TESTDATA "gate/toy-vision-pictures.json"
+
+static void runs_with_pictures_are_compared_when_the_pictures_are_there(void **state) {
+    (void)state;
+    clef_engine *e = open_model(TESTDATA "toy-vision");
+    const clef_gate_options options = {.images = TESTDATA "gate/pictures", .red = 1};
+    outcome o = gate(e, &options, PICTURES);
+    check_is(&o, "ids", 4, 4, 0, true);
+    check_is(&o, "max_dp", 4, 4, 0, true);
+    check_is(&o, "red", 5, 5, 0, true);
+    assert_int_equal(o.holds, 1);
+    assert_non_null(strstr(o.table, "image rows zeroed"));
+    done(&o);
+    o = gate(e, NULL, PICTURES);
+    check_is(&o, "max_dp", 1, 1, 3, true);
+    done(&o);
+    clef_close(e);
+}
+
+static void a_picture_that_is_another_is_refused_by_its_hash(void **state) {
+    (void)state;
+    buf text = {0};
+    clef_error err = {0};
+    const folder f = folder_new();
+    assert_int_equal(file_read(&text, PICTURES, 1 << 24, &err), CLEF_OK);
+    char *hash = strstr(text.p, "image_sha256\": [\"");
+    assert_non_null(hash);
+    hash[strlen("image_sha256\": [\"")] ^= 1; /* '0' and '1', 'b' and 'c' change places */
+    folder_write(&f, "changed.json", (str){text.p, text.n});
+    clef_engine *e = open_model(TESTDATA "toy-vision");
+    const clef_gate_options options = {.images = TESTDATA "gate/pictures"};
+    outcome o = gate(e, &options, folder_path(&f, "changed.json"));
+    assert_int_equal(o.holds, 0);
+    assert_non_null(strstr(o.table, ".png: its SHA-256 is "));
+    done(&o);
+    clef_close(e);
+    buf_free(&text);
+    folder_remove(f.path);
+}
+
 /* A row with a picture's tokens in it is compared as far as the file goes: it is not the row of the
  * run without one. */
 static void the_row_of_a_picture_is_compared_with_its_tokens(void **state) {
@@ -371,7 +411,7 @@ static void a_gate_that_cannot_see_a_red_arm_fails(void **state) {
     outcome o = gate(e, &blind, CHOSEN);
     assert_int_equal(o.status, CLEF_OK);
     assert_int_equal(o.holds, 0);
-    check_is(&o, "red", 4, 1, 0, false); /* late spans are seen exactly, by no bar */
+    check_is(&o, "red", 4, 1, 1, false); /* late spans are seen exactly, by no bar */
     assert_non_null(strstr(o.table, "NOT CAUGHT"));
     done(&o);
     clef_close(e);
@@ -602,6 +642,8 @@ int main(void) {
         cmocka_unit_test(a_request_that_cannot_be_read_fails_its_run),
         cmocka_unit_test(withheld_ids_are_counted_and_named_and_spans_still_compared),
         cmocka_unit_test(a_picture_is_counted_and_named_and_never_passed),
+        cmocka_unit_test(runs_with_pictures_are_compared_when_the_pictures_are_there),
+        cmocka_unit_test(a_picture_that_is_another_is_refused_by_its_hash),
         cmocka_unit_test(the_row_of_a_picture_is_compared_with_its_tokens),
         cmocka_unit_test(a_check_with_nothing_to_look_at_does_not_hold),
         cmocka_unit_test(the_bars_decide),

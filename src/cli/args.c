@@ -299,6 +299,10 @@ const option_spec option_table[N_OPTIONS] = {
                                  "coreai-clef-flash-fixtures/1."},
     [OPTION_AGAINST] = {"against", VALUE_TEXT, "DIR", .commands = BIT(GATE),
                         .help = "Compare with this checkpoint instead of recorded runs."},
+    [OPTION_IMAGES] = {"images", VALUE_TEXT, "DIR", .commands = BIT(GATE),
+                       .help = "Folder of the pictures that runs name; a file whose SHA-256 is not "
+                               "the stated one is refused. Runs with pictures are not compared "
+                               "without it."},
     [OPTION_REQUESTS] = {"requests", VALUE_LIST, "FILE...", .commands = BIT(GATE),
                          .help = "What both checkpoints answer: each file a request or an array "
                                  "of requests."},
@@ -758,7 +762,8 @@ static clef_status read_operand(args *out, const char *text, clef_error *err) {
 /* Recorded runs, or another checkpoint and requests. */
 static clef_status check_gate(const args *a, clef_error *err) {
     static const option_id oracle_only[] = {OPTION_RED, OPTION_MAX_DP, OPTION_MEAN_DP,
-                                            OPTION_MARGIN, OPTION_FIXTURES};
+                                            OPTION_MARGIN, OPTION_FIXTURES,
+                                            OPTION_IMAGES};
     const option_value *o = a->options;
     if (!o[OPTION_AGAINST].given) {
         if (o[OPTION_REQUESTS].given)

@@ -29,6 +29,7 @@ static clef_status run(const args *a, const clef_options *options, clef_engine *
                                     .max_dp = o[OPTION_MAX_DP].share,
                                     .mean_dp = o[OPTION_MEAN_DP].share,
                                     .red = o[OPTION_RED].given,
+                                    .images = o[OPTION_IMAGES].text,
                                     .progress = progress_step,
                                     .user = &p};
     clef_status s = CLEF_OK;

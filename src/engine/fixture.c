@@ -4,7 +4,8 @@
  * "type", "question_span", "option_ids", "option_spans", "probs"}]}]}. Members that the gate does
  * not read (logits, the answer, notes, licences) may be there. `ids` may be missing or null: some
  * publishers withhold them. A run with pictures names them in `image_files` and says how many
- * rows they became in `n_image_tokens`; the pixels are not in the file.
+ * rows they became in `n_image_tokens`; the pixels are not in the file. `image_sha256`, where it is
+ * there, holds the hashes of the files.
  *
  * Traps: the oracle's choice and margin are taken from `probs`, not from the members that repeat
  * them; a list of probabilities that does not add up to one is a broken recording and is refused,
@@ -164,13 +165,44 @@ static bool names_media(const json *body) {
     return false;
 }
 
+/* Fills out[n] with the texts of an array; one that is missing leaves them empty. */
+static clef_status get_texts(str *out, uint32_t n, const place *at, const json *record,
+                             const char *name) {
+    const json *list = json_get(record, str_of(name));
+    if (list == NULL) return CLEF_OK;
+    if (list->kind != JSON_ARRAY || list->n != n) return wrong(at, name, list, "one for each file");
+    for (const json *v = list->first; v != NULL; v = v->next) {
+        if (v->kind != JSON_STRING) return wrong(at, name, v, "strings");
+        *out++ = v->text;
+    }
+    return CLEF_OK;
+}
+
+static clef_status read_image_files(fixture_run *out, const place *at, const json *record) {
+    const json *files = json_get(record, STR("image_files"));
+    if (files == NULL || files->n == 0) return CLEF_OK;
+    str *names = arena_alloc(at->mem, files->n, sizeof *names);
+    str *hashes = arena_alloc(at->mem, files->n, sizeof *hashes);
+    if (names == NULL || hashes == NULL) return clef_fail_memory(at->err);
+    TRY(get_texts(names, files->n, at, record, "image_files"));
+    TRY(get_texts(hashes, files->n, at, record, "image_sha256"));
+    for (uint32_t i = 0; i < files->n; i++)
+        if (names[i].n == 0 || memchr(names[i].p, '/', names[i].n) != NULL ||
+            memchr(names[i].p, '\0', names[i].n) != NULL)
+            return wrong(at, "image_files", files, "names without a folder");
+    out->image_files = names;
+    out->image_hashes = hashes;
+    out->n_image_files = files->n;
+    return CLEF_OK;
+}
+
 static clef_status read_request(fixture_run *out, const place *at, const json *record) {
     const json *v = json_get(record, STR("request"));
     if (v == NULL || v->kind != JSON_OBJECT) return wrong(at, "request", v, "an object");
     out->pictured = out->image_tokens > 0 || names_media(v);
-    const json *files = json_get(record, STR("image_files"));
-    if (files != NULL && files->n > 0) out->pictured = true;
-    if (files != NULL && files->n > 1) out->image_tokens = 0; /* the sum of all of them */
+    TRY(read_image_files(out, at, record));
+    if (out->n_image_files > 0) out->pictured = true;
+    if (out->n_image_files > 1) out->image_tokens = 0; /* the sum of all of them */
     buf text = {0};
     clef_status s = pyjson_write(&text, v, PYJSON_ANSWER, at->err);
     if (s == CLEF_OK) s = buf_status(&text, at->err);

@@ -23,6 +23,8 @@ typedef struct {
     const int32_t *ids;    /* [n_tokens]; NULL when they are withheld */
     bool pictured;         /* the run had pictures or videos, which the file only names */
     uint32_t image_tokens; /* tokens of its picture; 0: none, or more than one */
+    const str *image_files, *image_hashes; /* [n_image_files] names, and SHA-256 in hex or empty */
+    uint32_t n_image_files;
     const fixture_question *questions;
     uint32_t n_questions, n_options;
 } fixture_run;

@@ -65,9 +65,36 @@ static gate_match compare_spans(gate_run *r, const span *instructions, const spa
     return MATCH_EXACT;
 }
 
-/* A run whose pictures are missing has the row that their number of tokens gives. */
-static clef_status encode_run(gate_run *r, const clef_engine *e, clef_error *err) {
+/* The paths of a run's pictures, when they are there and, where the file says, the right ones. */
+static clef_status find_pictures(const char ***out, gate_run *r, const char *folder,
+                                 clef_error *err) {
     const fixture_run *want = r->want;
+    const char **paths = arena_alloc(&r->j.mem, want->n_image_files, sizeof *paths);
+    if (paths == NULL) return clef_fail_memory(err);
+    for (uint32_t i = 0; i < want->n_image_files; i++) {
+        buf path = {0};
+        buf_printf(&path, "%s/%.*s", folder, STR_ARG(want->image_files[i]));
+        const str copy = arena_copy(&r->j.mem, (str){path.p, path.n});
+        buf_free(&path);
+        if (copy.p == NULL) return clef_fail_memory(err);
+        paths[i] = copy.p;
+        if (want->image_hashes[i].n == 0) continue;
+        char hex[DIGEST_HEX];
+        uint64_t size = 0;
+        TRY(digest_file(hex, &size, copy.p, NULL, NULL, err));
+        if (!str_equal(want->image_hashes[i], str_of(hex)))
+            return clef_fail(err, CLEF_ERR_INPUT, "%s: its SHA-256 is %s, wanted %.*s", copy.p, hex,
+                             STR_ARG(want->image_hashes[i]));
+    }
+    *out = paths;
+    return CLEF_OK;
+}
+
+/* A run whose pictures are missing has the row that their number of tokens gives. */
+static clef_status encode_run(gate_run *r, const clef_engine *e, const char *images,
+                              clef_error *err) {
+    const fixture_run *want = r->want;
+    const bool shown = images != NULL && want->n_image_files > 0 && e->cfg.vision.depth > 0;
     const uint32_t positions = e->cfg.max_positions;
     const prompt_limits limits = {
         .max_length = positions < ENGINE_DEFAULT_LENGTH ? positions : ENGINE_DEFAULT_LENGTH,
@@ -76,12 +103,18 @@ static clef_status encode_run(gate_run *r, const clef_engine *e, clef_error *err
         .media = &(prompt_media){.n_groups = 1, .n_rows = want->image_tokens},
         .n_media = want->image_tokens > 0,
     };
-    if (want->pictured)
-        clef_fail(&r->why, CLEF_ERR_UNSUPPORTED, "its pictures are not in the file");
-    if (want->pictured && want->image_tokens == 0) return CLEF_OK;
+    const bool blind = want->pictured && !shown;
+    if (blind) clef_fail(&r->why, CLEF_ERR_UNSUPPORTED, "its pictures are not in the file");
+    if (blind && want->image_tokens == 0) return CLEF_OK;
     clef_error why = {0};
-    clef_status s = job_encode(&r->j, e->tok, &limits, NULL, want->body, &why);
-    if (s == CLEF_ERR_UNSUPPORTED && want->pictured) return CLEF_OK;
+    const char **paths = NULL;
+    sight_options seeing;
+    clef_status s = shown ? find_pictures(&paths, r, images, &why) : CLEF_OK;
+    engine_sight(&seeing, e,
+                 &(clef_ask_options){.images = paths, .n_images = shown ? want->n_image_files : 0});
+    if (s == CLEF_OK)
+        s = job_encode(&r->j, e->tok, &limits, shown ? &seeing : NULL, want->body, &why);
+    if (s == CLEF_ERR_UNSUPPORTED && blind) return CLEF_OK;
     if (s == CLEF_ERR_MEMORY) return clef_fail_memory(err);
     r->failed = s != CLEF_OK;
     if (r->failed) {
@@ -89,10 +122,10 @@ static clef_status encode_run(gate_run *r, const clef_engine *e, clef_error *err
         return CLEF_OK;
     }
     r->ids = compare_ids(r);
-    if (r->ids == MATCH_NOT_CHECKED && !want->pictured)
+    if (r->ids == MATCH_NOT_CHECKED && !blind)
         clef_fail(&r->why, CLEF_ERR_UNSUPPORTED, "its ids are withheld");
     if (r->ids != MATCH_DIFFERS) r->spans = compare_spans(r, r->j.p.instructions, r->j.p.options);
-    r->compared = r->ids != MATCH_DIFFERS && r->spans == MATCH_EXACT && !want->pictured;
+    r->compared = r->ids != MATCH_DIFFERS && r->spans == MATCH_EXACT && !blind;
     return r->compared ? job_make_item(&r->j, err) : CLEF_OK;
 }
 
@@ -210,13 +243,14 @@ static clef_status repeat_first(runner *c, gate_result *g, clef_error *err) {
 
 /* ---- red arms ---- */
 
-typedef enum { ARM_SPANS, ARM_LEXICAL, ARM_MEMBERSHIP, ARM_EMBEDDING } arm_id;
+typedef enum { ARM_SPANS, ARM_LEXICAL, ARM_MEMBERSHIP, ARM_EMBEDDING, ARM_PICTURES } arm_id;
 
 static const char *const arm_names[GATE_N_ARMS] = {
     [ARM_SPANS] = "spans one token late",
     [ARM_LEXICAL] = "lexical vectors zeroed",
     [ARM_MEMBERSHIP] = "membership rotated by one option",
     [ARM_EMBEDDING] = "embedding rows for lm_head rows",
+    [ARM_PICTURES] = "image rows zeroed",
 };
 
 /* A run under a fault. */
@@ -271,18 +305,31 @@ static bool healthy(const gate_run *r, const clef_gate_options *bars) {
     return r->compared && r->numbers.n_wrong == 0 && r->numbers.max_dp <= bars->max_dp;
 }
 
+/* Why the fault is none for what was replayed; NULL: it is one. */
+static const char *no_fault(const gate_result *g, const config *cfg, arm_id arm) {
+    if (arm == ARM_EMBEDDING && cfg->tied) return "the model's tables are tied";
+    if (arm != ARM_PICTURES) return NULL;
+    for (size_t i = 0; i < g->n_runs; i++)
+        if (g->runs[i].compared && g->runs[i].j.sight != NULL) return NULL;
+    return "no run with pictures was compared";
+}
+
+/* `zeros`: at least a row of them. */
 static clef_status try_arm(gate_arm *out, runner *c, const gate_result *g, arm_id arm,
-                           const model *m, clef_error *err) {
+                           const model *m, const float *zeros, clef_error *err) {
     double sum = 0;
     size_t n = 0;
     for (size_t i = 0; i < g->n_runs && !out->caught; i++) {
         const gate_run *r = &g->runs[i];
         /* With a single question every option keeps its owner. */
         if (!healthy(r, &g->bars) || (arm == ARM_MEMBERSHIP && r->want->n_questions == 1)) continue;
+        if (arm == ARM_PICTURES && r->j.sight == NULL) continue;
         faulty f;
         gate_numbers numbers = {0};
         clef_status s = faulty_open(&f, r, arm, err);
+        if (arm == ARM_PICTURES) sight_blind(r->j.sight, zeros);
         if (s == CLEF_OK) s = run_item(c, m, &f.r.j.item, err);
+        if (arm == ARM_PICTURES) sight_blind(r->j.sight, NULL);
         if (s == CLEF_OK) {
             out->by = red_check(&f, &g->bars, &numbers);
             out->caught = out->by != NULL;
@@ -315,9 +362,9 @@ static clef_status try_arms(runner *c, gate_result *g, clef_error *err) {
         if (arm == ARM_LEXICAL) broken.lexical.data = zeros;
         if (arm == ARM_EMBEDDING) broken.lexical = w->embed;
         g->arms[arm].name = arm_names[arm];
-        /* With tied tables the two rows are the same. */
-        g->arms[arm].applies = arm != ARM_EMBEDDING || !c->e->cfg.tied;
-        if (g->arms[arm].applies) s = try_arm(&g->arms[arm], c, g, (arm_id)arm, &m, err);
+        g->arms[arm].no_fault = no_fault(g, &c->e->cfg, (arm_id)arm);
+        g->arms[arm].applies = g->arms[arm].no_fault == NULL;
+        if (g->arms[arm].applies) s = try_arm(&g->arms[arm], c, g, (arm_id)arm, &m, zeros, err);
     }
     free(zeros);
     return s;
@@ -373,7 +420,7 @@ bool gate_checks(gate_check checks[GATE_N_CHECKS], const gate_result *r) {
 
 static clef_status replay(gate_result *g, clef_engine *e, clef_error *err) {
     runner c = {.e = e, .o = &g->bars};
-    for (size_t i = 0; i < g->n_runs; i++) TRY(encode_run(&g->runs[i], e, err));
+    for (size_t i = 0; i < g->n_runs; i++) TRY(encode_run(&g->runs[i], e, g->bars.images, err));
     for (size_t i = 0; i < g->n_runs; i++)
         if (g->runs[i].compared) c.total += g->runs[i].want->n_tokens;
     double sum = 0;

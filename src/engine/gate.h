@@ -37,14 +37,15 @@ typedef struct {
 /* A known fault and what became of it. */
 typedef struct {
     const char *name;
-    bool applies;           /* false: it is no fault of this model; `caught` is then meaningless */
+    bool applies;           /* false: it is no fault here; `caught` is then meaningless */
+    const char *no_fault;   /* why, where it does not apply */
     bool caught;            /* the gate turned red */
     const char *by;         /* the check that did */
     const fixture_run *run; /* the first run that showed it; NULL: the mean over runs, or none */
     double max_dp;          /* the largest difference seen while it was looked for */
 } gate_arm;
 
-enum { GATE_N_ARMS = 4 };
+enum { GATE_N_ARMS = 5 };
 
 typedef struct {
     const char *model;

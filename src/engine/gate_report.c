@@ -100,7 +100,7 @@ static void table_arms(buf *out, const gate_result *g) {
         const gate_arm *a = &g->arms[i];
         buf_printf(out, "  %-33s  ", a->name);
         if (!a->applies) {
-            buf_add_text(out, "no fault here: the model's tables are tied\n");
+            buf_printf(out, "no fault here: %s\n", a->no_fault);
         } else if (!a->caught) {
             buf_printf(out, "NOT CAUGHT; largest |dp| %.7f\n", a->max_dp);
         } else {

@@ -26,6 +26,7 @@ struct sight {
     stored_rows **rows; /* [n_items]; NULL: not there yet, or given back */
     uint32_t n_seen;    /* items whose rows were there */
     vision *tower;      /* at work on item n_seen, or NULL */
+    const float *blind; /* sight_blind */
 };
 
 /* ---- loading ---- */
@@ -153,7 +154,9 @@ static void lay(sight *s, const model *m) {
         const prompt_picture *p = &s->pictures[i];
         if (p->item != s->n_seen) continue;
         for (uint32_t r = 0; r < p->n_rows; r++)
-            s->laid[p->begin + r] = rows + ((size_t)p->group * p->n_rows + r) * m->cfg->hidden;
+            s->laid[p->begin + r] =
+                s->blind != NULL ? s->blind
+                                 : rows + ((size_t)p->group * p->n_rows + r) * m->cfg->hidden;
     }
     s->n_seen++;
 }
@@ -204,9 +207,14 @@ size_t sight_done(const sight *s) {
     return n;
 }
 
+void sight_blind(sight *s, const float *row) {
+    s->blind = row;
+}
+
 void sight_let_go(sight *s) {
     vision_close(s->tower);
     s->tower = NULL;
+    s->n_seen = 0;
     for (uint32_t i = 0; i < s->n_items; i++) {
         row_store_release(s->store, s->rows[i]);
         s->rows[i] = NULL;

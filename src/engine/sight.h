@@ -50,7 +50,11 @@ clef_status sight_step(sight *s, const model *m, uint32_t max_rows, clef_error *
 size_t sight_total(const sight *s);
 size_t sight_done(const sight *s);
 
-/* Gives back what the steps took. May be called again. */
+/* Lays `row` [hidden] over all pads from now on, whatever the pictures show; NULL: no longer. A
+ * fault to be caught. */
+void sight_blind(sight *s, const float *row);
+
+/* Gives back what the steps took; they may be taken again. */
 void sight_let_go(sight *s);
 
 /* ---- looking ---- */
