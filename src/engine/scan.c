@@ -136,7 +136,8 @@ static void tell(const clef_scan_options *o, int *sound, const char *sentence) {
     if (o->finding != NULL) o->finding(o->user, sentence);
 }
 
-static void tell_bad(const clef_scan_options *o, int *sound, const subject *of) {
+static clef_status tell_bad(const clef_scan_options *o, int *sound, const subject *of,
+                            clef_error *err) {
     const tensor *t = of->entry.tensor;
     size_t bytes = 1;
     const uint64_t exponent = exponent_of(t->type, &bytes);
@@ -149,15 +150,17 @@ static void tell_bad(const clef_scan_options *o, int *sound, const subject *of) 
         at %= stride;
         if (i + 1 < t->rank) stride /= t->shape[i + 1];
     }
-    clef_error err = {0};
+    TRY(buf_status(&place, err));
+    clef_error what = {0};
     const uint64_t fraction = bits & (((exponent & -exponent) - 1));
-    clef_fail(&err, CLEF_ERR_FORMAT,
+    clef_fail(&what, CLEF_ERR_FORMAT,
               "%s: tensor '%.*s' has %llu number%s that %s not finite, the first at [%s]: %s",
               of->entry.file, STR_ARG(of->entry.name), (unsigned long long)of->n_bad,
-              of->n_bad == 1 ? "" : "s", of->n_bad == 1 ? "is" : "are",
-              place.p == NULL ? "" : place.p, fraction != 0 ? "NaN" : "infinity");
+              of->n_bad == 1 ? "" : "s", of->n_bad == 1 ? "is" : "are", t->rank == 0 ? "" : place.p,
+              fraction != 0 ? "NaN" : "infinity");
     buf_free(&place);
-    tell(o, sound, err.text);
+    tell(o, sound, what.text);
+    return CLEF_OK;
 }
 
 /* Adds the tensors of one set of files. */
@@ -191,7 +194,7 @@ static clef_status scan_all(const safetensors *backbone, const safetensors *head
     }
     pool_close(workers);
     for (size_t i = 0; status == CLEF_OK && i < s.n; i++)
-        if (s.subjects[i].n_bad > 0) tell_bad(o, sound, &s.subjects[i]);
+        if (s.subjects[i].n_bad > 0) status = tell_bad(o, sound, &s.subjects[i], err);
     free(s.subjects);
     return status;
 }
@@ -215,11 +218,13 @@ clef_status clef_scan(const clef_options *options, const clef_scan_options *scan
     }
     if (s != CLEF_OK) tell(o, sound, problem.text);
     /* What does not open was told above; the rest is looked at all the same. */
-    if (safetensors_open_model(&backbone, dir, NULL) != CLEF_OK) backbone = NULL;
-    if (hub_file(&head_path, dir, "joint_head.safetensors", NULL) != CLEF_OK ||
-        safetensors_open(&head, head_path, NULL) != CLEF_OK)
-        head = NULL;
-    s = scan_all(backbone, head, o, sound, err);
+    s = safetensors_open_model(&backbone, dir, &problem);
+    if (s != CLEF_ERR_MEMORY) s = hub_file(&head_path, dir, "joint_head.safetensors", &problem);
+    if (s == CLEF_OK) s = safetensors_open(&head, head_path, &problem);
+    if (s == CLEF_ERR_MEMORY)
+        clef_fail_memory(err);
+    else
+        s = scan_all(backbone, head, o, sound, err);
     safetensors_close(backbone);
     safetensors_close(head);
     free(head_path);

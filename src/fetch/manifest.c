@@ -24,6 +24,8 @@
 #include "checkpoint/hub.h"
 #include "checkpoint/model_json.h"
 
+#define RELEASE_REPO "Cloudflare/clef-flash"
+
 enum { MAX_PATH = 1024, MAX_PART = 255, MAX_FILES = 65536, MAX_SOURCES = 64, MAX_URL = 2048 };
 static const uint64_t max_size = (uint64_t)1 << 43;
 
@@ -221,7 +223,8 @@ static clef_status read_foreign(const json *root, const char *label, clef_error 
                          STR_ARG(version->text));
     return clef_fail(err, CLEF_ERR_UNSUPPORTED,
                      "%s: no \"manifest\": \"" MANIFEST_FORMAT "\" in it; the form of other "
-                     "manifests is not public, so none of them is read",
+                     "manifests is not public, so none of them is read (the sums of " RELEASE_REPO
+                     " are built in)",
                      label);
 }
 
@@ -302,7 +305,6 @@ void manifest_free(manifest *m) {
 
 /* ---- the released model ---- */
 
-#define RELEASE_REPO "Cloudflare/clef-flash"
 #define RELEASE_SIGNED "22b75507981345858dd152fbd9a6f8c0c4068b0a"
 
 /* Revisions with the same files, byte for byte. */

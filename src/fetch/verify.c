@@ -38,7 +38,7 @@ typedef struct {
 
 static clef_status take_builtin(verify_result *r, const char *repo, const char *revision,
                                 clef_error *err) {
-    TRY(manifest_builtin(&r->m, repo, revision, err));
+    TRY(manifest_builtin(&r->m, repo, revision, err)); /* which leaves r->m alone when it fails */
     r->trust = VERIFY_BUILTIN;
     buf_printf(&r->list, "the built-in table of %s", repo);
     return buf_status(&r->list, err);
@@ -114,10 +114,9 @@ static clef_status find_list(verify_result *r, const place *at, const verify_opt
         return take_file(r, o->list, o, err);
     }
     const bool keyless = o->key == NULL;
-    if (keyless && at->repo != NULL &&
-        manifest_builtin(&r->m, at->repo, at->commit, NULL) == CLEF_OK) {
-        manifest_free(&r->m);
-        return take_builtin(r, at->repo, at->commit, err);
+    if (keyless && at->repo != NULL) {
+        const clef_status s = take_builtin(r, at->repo, at->commit, err);
+        if (s != CLEF_ERR_INPUT) return s; /* else there is no table of it */
     }
     bool taken = false;
     TRY(take_own(&taken, r, MANIFEST_NAME, o, err));
