@@ -53,8 +53,10 @@ typedef struct {
 } watched;
 
 struct connection {
-    watched client, inner; /* inner.fd < 0: no pair */
-    connection *next, **link;
+    watched client, inner;  /* inner.fd < 0: no pair */
+    httpd_link *link;       /* of the pair, also when it is closed; NULL: there was none */
+    unsigned n_heads;       /* passed */
+    connection *next, **at; /* in the list of all */
     wire w;
     bool client_done; /* nothing more is read for requests */
     bool inner_done;  /* the pair's other side has closed */
@@ -124,6 +126,8 @@ static void close_inner(connection *c) {
 
 /* The client has left. The connection is freed when the events of this round are over. */
 static void kill_connection(connection *c) {
+    httpd_leave(c->link);
+    c->link = NULL;
     close_inner(c);
     c->dead = true;
 }
@@ -159,7 +163,11 @@ static void write_refusal(edge *g, connection *c) {
     }
     buf_free(&text);
     reply_free(&r);
-    c->refused = 0;
+}
+
+/* Whether the request that is refused for its body had its answer already, from its head. */
+static bool is_answered(const connection *c) {
+    return c->n_body > 0 && c->link != NULL && httpd_answered(c->link) >= c->n_heads;
 }
 
 /* Nothing more of the client goes in; what went in is answered first. */
@@ -181,7 +189,8 @@ static bool open_inner(edge *g, connection *c) {
         c->inner.fd = -1;
         return false;
     }
-    if (httpd_serve(g->h, pair[1])) return true;
+    c->link = httpd_serve(g->h, pair[1]);
+    if (c->link != NULL) return true;
     close_inner(c);
     return false;
 }
@@ -223,11 +232,13 @@ static void check_up(connection *c, size_t at) {
             refuse(c, c->w.status, c->w.reason);
             return;
         case WIRE_HEAD:
+            c->n_heads++;
             c->n_body = 1;
             at += used;
             c->n_passed = at;
             break;
-        case WIRE_END:
+        case WIRE_END: /* a head without a body ends with it */
+            if (c->n_body == 0) c->n_heads++;
             c->n_body = 0;
             c->since = cpu_seconds();
             at += used;
@@ -306,7 +317,8 @@ static void settle(edge *g, connection *c) {
     send_up(g, c);
     if (c->refused != 0 && c->n_passed == 0 && c->inner.fd >= 0) shutdown(c->inner.fd, SHUT_WR);
     if (c->inner.fd < 0 && c->n_down == 0 && c->refused != 0) {
-        write_refusal(g, c);
+        if (!is_answered(c)) write_refusal(g, c);
+        c->refused = 0;
         send_down(c);
         c->inner_done = true;
     }
@@ -387,8 +399,8 @@ static void add_connection(edge *g, int fd) {
         return;
     }
     c->next = g->connections;
-    c->link = &g->connections;
-    if (c->next != NULL) c->next->link = &c->next;
+    c->at = &g->connections;
+    if (c->next != NULL) c->next->at = &c->next;
     g->connections = c;
     atomic_fetch_add(&g->n_connections, 1);
     atomic_fetch_add(&g->s->counts.connections, 1);
@@ -396,10 +408,10 @@ static void add_connection(edge *g, int fd) {
 }
 
 static void free_connection(edge *g, connection *c) {
-    close_inner(c);
+    kill_connection(c);
     close(c->client.fd);
-    *c->link = c->next;
-    if (c->next != NULL) c->next->link = c->link;
+    *c->at = c->next;
+    if (c->next != NULL) c->next->at = c->at;
     free(c);
     atomic_fetch_sub(&g->n_connections, 1);
     atomic_fetch_sub(&g->s->counts.connections, 1);

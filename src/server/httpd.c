@@ -7,7 +7,7 @@
 #include "server/httpd.h"
 
 #include <microhttpd.h>
-#include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -16,11 +16,19 @@
 #include "base/array.h"
 #include "base/cpu.h"
 
-enum { THREAD_STACK = 512 << 10, CONNECTION_MEMORY = 64 << 10 };
+enum { THREAD_STACK = 512 << 10, CONNECTION_MEMORY = 64 << 10, MAX_DESCRIPTORS = 1 << 20 };
+
+struct httpd_link {
+    atomic_bool left;
+    atomic_uint answered;
+    atomic_int holders; /* the connection, and who called httpd_serve */
+};
 
 struct httpd {
     struct MHD_Daemon *daemon;
     service *s;
+    httpd_link **links; /* [n_links] of connections that are just being added, by descriptor */
+    size_t n_links;
 };
 
 /* One request. */
@@ -31,7 +39,7 @@ typedef struct {
     http_header *headers;
     size_t cap_headers;
     buf body;
-    int fd;
+    httpd_link *link;
     bool failed; /* no memory for a header or the body */
 } exchange;
 
@@ -46,16 +54,16 @@ static enum MHD_Result add_header(void *user, enum MHD_ValueKind kind, const cha
         return MHD_NO;
     }
     e->headers = headers;
-    headers[e->c.n_headers++] =
-        (http_header){{name, name_len}, {value == NULL ? "" : value, value_len}};
+    if (value == NULL) value = "";
+    while (value_len > 0 && (value[value_len - 1] == ' ' || value[value_len - 1] == '\t'))
+        value_len--; /* the library leaves blanks at the end */
+    headers[e->c.n_headers++] = (http_header){{name, name_len}, {value, value_len}};
     return MHD_YES;
 }
 
-/* Both directions are down: whoever stands between this and the client gave it up. */
 static bool has_left(void *user) {
     const exchange *e = user;
-    struct pollfd p = {.fd = e->fd};
-    return poll(&p, 1, 0) == 1 && (p.revents & (POLLHUP | POLLERR)) != 0;
+    return atomic_load(&e->link->left);
 }
 
 static exchange *exchange_new(service *s, struct MHD_Connection *connection, const char *method,
@@ -63,7 +71,8 @@ static exchange *exchange_new(service *s, struct MHD_Connection *connection, con
     exchange *e = calloc(1, sizeof *e);
     if (e == NULL) return NULL;
     e->s = s;
-    e->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    e->link =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     e->c = (call){.method = str_of(method),
                   .path = str_of(path),
                   .gone = has_left,
@@ -103,6 +112,7 @@ static enum MHD_Result send_reply(exchange *e, struct MHD_Connection *connection
     reply *r = &e->r;
     service_finish_headers(e->s, &e->c, r);
     service_log(e->s, &e->c, r);
+    atomic_fetch_add(&e->link->answered, 1);
     if (r->abandon) return MHD_NO;
     struct MHD_Response *response;
     if (r->fixed.p != NULL) {
@@ -178,6 +188,24 @@ static void on_end(void *user, struct MHD_Connection *connection, void **state,
     *state = NULL;
 }
 
+static void release(httpd_link *l) {
+    if (atomic_fetch_sub(&l->holders, 1) == 1) free(l);
+}
+
+/* A connection gets its link when it begins, and gives it back when it ends. */
+static void on_connection(void *user, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode what) {
+    httpd *h = user;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        const int fd =
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        *context = h->links[fd];
+        atomic_fetch_add(&h->links[fd]->holders, 1);
+    } else {
+        release(*context);
+    }
+}
+
 /* Paths are matched as they were sent: nothing hides behind %2e or %00. */
 static size_t leave_escapes(void *user, struct MHD_Connection *connection, char *text) {
     (void)user;
@@ -198,16 +226,24 @@ clef_status httpd_open(httpd **out, service *s, const httpd_options *options, cl
     httpd *h = calloc(1, sizeof *h);
     if (h == NULL) return clef_fail_memory(err);
     h->s = s;
+    const long most = sysconf(_SC_OPEN_MAX);
+    h->n_links = most > 0 && most < MAX_DESCRIPTORS ? (size_t)most : MAX_DESCRIPTORS;
+    h->links = calloc(h->n_links, sizeof(httpd_link *));
+    if (h->links == NULL) {
+        free(h);
+        return clef_fail_memory(err);
+    }
     h->daemon = MHD_start_daemon(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
             MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ITC | MHD_USE_ERROR_LOG,
         0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER, discard_words, NULL,
-        MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_UNESCAPE_CALLBACK, leave_escapes,
-        NULL, MHD_OPTION_CONNECTION_LIMIT, options->max_connections, MHD_OPTION_CONNECTION_TIMEOUT,
-        options->idle_s, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-        MHD_OPTION_THREAD_STACK_SIZE, (size_t)THREAD_STACK, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection, h,
+        MHD_OPTION_UNESCAPE_CALLBACK, leave_escapes, NULL, MHD_OPTION_CONNECTION_LIMIT,
+        options->max_connections, MHD_OPTION_CONNECTION_TIMEOUT, options->idle_s,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_THREAD_STACK_SIZE,
+        (size_t)THREAD_STACK, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     if (h->daemon == NULL) {
+        free(h->links);
         free(h);
         return clef_fail(err, CLEF_ERR_IO, "libmicrohttpd did not start");
     }
@@ -215,14 +251,35 @@ clef_status httpd_open(httpd **out, service *s, const httpd_options *options, cl
     return CLEF_OK;
 }
 
-bool httpd_serve(httpd *h, int fd) {
+httpd_link *httpd_serve(httpd *h, int fd) {
     const struct sockaddr_un nobody = {.sun_family = AF_UNIX};
-    return MHD_add_connection(h->daemon, fd, (const struct sockaddr *)&nobody, sizeof nobody) ==
-           MHD_YES;
+    httpd_link *l = (size_t)fd < h->n_links ? calloc(1, sizeof *l) : NULL;
+    if (l == NULL) {
+        close(fd);
+        return NULL;
+    }
+    atomic_store(&l->holders, 1);
+    h->links[fd] = l;
+    if (MHD_add_connection(h->daemon, fd, (const struct sockaddr *)&nobody, sizeof nobody) ==
+        MHD_YES)
+        return l;
+    release(l);
+    return NULL;
+}
+
+unsigned httpd_answered(const httpd_link *l) {
+    return atomic_load(&l->answered);
+}
+
+void httpd_leave(httpd_link *l) {
+    if (l == NULL) return;
+    atomic_store(&l->left, true);
+    release(l);
 }
 
 void httpd_close(httpd *h) {
     if (h == NULL) return;
     MHD_stop_daemon(h->daemon);
+    free(h->links);
     free(h);
 }
