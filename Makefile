@@ -146,6 +146,7 @@ $(FUZZ_BIN): $(B)/%: %.c $(B)/cli.a $(B)/libclef.a Makefile
 
 # These run the program and the tools.
 $(B)/tests/cli_test $(B)/tests/get_cli_test $(B)/tests/fetch_long_test: | $(B)/clef
+$(B)/tests/server_test $(B)/tests/server_life_test: | $(B)/clef
 $(B)/tests/synth_test: | $(B)/tools/synth
 $(B)/tests/verify_cli_test: | $(B)/clef
 $(B)/tests/convert_test: | $(B)/tools/synth

@@ -1,0 +1,391 @@
+/* server_life_test.c - clef serve under load and over time: full queues, clients that leave or
+ * dawdle, signals, logs, configurations.
+ *
+ * The toy's longest requests, computed in small steps, take long enough to fill a queue, to leave,
+ * and to stop a server under. */
+#include "tests/server.h"
+
+/* ---- load ---------------------------------------------------------------------------------- */
+
+/* A request that takes the toy a while: unique by `i`, with a state of about `tokens` tokens. */
+static buf long_request(int i, int tokens) {
+    buf body = {0}, bytes = {0};
+    buf_printf(&body, "{\"state\":\"%d ", i);
+    for (int k = 0; k < tokens; k++) buf_add_text(&body, "7");
+    buf_add_text(&body, "\",\"questions\":{\"q\":{\"type\":\"noul\"}}}");
+    buf_printf(&bytes, POST_HEAD "Connection: close\r\nContent-Length: %zu\r\n\r\n", body.n);
+    buf_add(&bytes, body.p, body.n);
+    buf_free(&body);
+    return bytes;
+}
+
+static double metric(uint16_t port, const char *name) {
+    answer a = get(port, "/metrics");
+    char line[100];
+    snprintf(line, sizeof line, "\n%s ", name);
+    const char *at = strstr(a.text.p, line);
+    const double value = at == NULL ? 0 : strtod(at + strlen(line), NULL);
+    done(&a);
+    return value;
+}
+
+/* Waits until a metric has a value. */
+static void await_metric(uint16_t port, const char *name, double value) {
+    for (int i = 0; i < PLENTY_MS / 20; i++, nap(20))
+        if (metric(port, name) == value) return;
+    fail_msg("%s never was %g, but %g", name, value, metric(port, name));
+}
+
+static void a_full_queue_is_429_and_counted(void **state) {
+    (void)state;
+    enum { MANY = 40 };
+    running v = START("--model", TOY, "--queue", "2", "--chunk", "64");
+    int fds[MANY], answered = 0, refused = 0;
+    for (int i = 0; i < MANY; i++) {
+        buf bytes = long_request(i, 2000);
+        fds[i] = connect_to(v.port);
+        assert_true(fds[i] >= 0);
+        send_all(fds[i], (str){bytes.p, bytes.n});
+        buf_free(&bytes);
+    }
+    for (int i = 0; i < MANY; i++) {
+        answer a = finish(fds[i]);
+        if (a.status == 429) {
+            assert_non_null(strstr(a.text.p, "\r\nRetry-After: 1\r\nretry-after-ms: 1000\r\n"));
+            refused++;
+            expect(a, 429, "\"error_type\": \"rate_limit_error\"");
+        } else {
+            answered++;
+            expect(a, 200, "\"answers\"");
+        }
+    }
+    assert_true(answered >= 3 && refused >= 1);
+    assert_int_equal((int)metric(v.port, "clef_engine_refused_total"), refused);
+    assert_int_equal((int)metric(v.port, "clef_requests_total{status=\"429\"}"), refused);
+    /* A wrong request is told so, full queue or not. */
+    stop(&v);
+}
+
+static void equal_requests_in_flight_are_computed_once(void **state) {
+    (void)state;
+    enum { MANY = 8 };
+    running v = START("--model", TOY, "--chunk", "64");
+    int fds[MANY];
+    buf bytes = long_request(0, 4000);
+    for (int i = 0; i < MANY; i++) {
+        fds[i] = connect_to(v.port);
+        send_all(fds[i], (str){bytes.p, bytes.n});
+    }
+    buf first = {0};
+    for (int i = 0; i < MANY; i++) {
+        answer a = finish(fds[i]);
+        assert_int_equal(a.status, 200);
+        if (i == 0) buf_add_text(&first, a.body);
+        assert_string_equal(a.body, first.p);
+        done(&a);
+    }
+    assert_int_equal((int)metric(v.port, "clef_answer_cache_misses_total"), 1);
+    assert_int_equal((int)metric(v.port, "clef_engine_answered_total"), 1);
+    buf_free(&first);
+    buf_free(&bytes);
+    stop(&v);
+}
+
+static void a_client_that_leaves_takes_its_request_along(void **state) {
+    (void)state;
+    running v = START("--model", TOY, "--chunk", "16");
+    buf bytes = long_request(0, 15000);
+    const int fd = connect_to(v.port);
+    send_all(fd, (str){bytes.p, bytes.n});
+    await_metric(v.port, "clef_running", 1);
+    close(fd);
+    await_metric(v.port, "clef_running", 0);
+    assert_int_equal((int)metric(v.port, "clef_engine_cancelled_total"), 1);
+    await_metric(v.port, "clef_requests_total{status=\"499\"}", 1);
+    assert_int_equal((int)metric(v.port, "clef_engine_answered_total"), 0);
+    buf_free(&bytes);
+    stop(&v);
+}
+
+static void a_request_past_its_deadline_is_503(void **state) {
+    (void)state;
+    running v = START("--model", TOY, "--chunk", "1", "--deadline", "1");
+    buf bytes = long_request(0, 15000);
+    expect(talk(v.port, (str){bytes.p, bytes.n}, PLENTY_MS), 503, "No answer within 1 seconds");
+    buf_free(&bytes);
+    stop(&v);
+}
+
+static void two_hundred_slow_clients_hold_nobody_up(void **state) {
+    (void)state;
+    enum { SLOW = 200 };
+    running v = START("--model", TOY, "--head-seconds", "2");
+    int fds[SLOW];
+    for (int i = 0; i < SLOW; i++) {
+        fds[i] = connect_to(v.port);
+        assert_true(fds[i] >= 0);
+        send_all(fds[i], i % 2 == 0 ? STR("P") : STR(POST_HEAD "Content-Length: 9\r\n\r\n{"));
+    }
+    const double begin = cpu_seconds();
+    expect(post(v.port, REQUEST), 200, "\"answers\"");
+    assert_true(cpu_seconds() - begin < 1);
+    for (int i = 0; i < SLOW; i++) {
+        answer a = finish(fds[i]);
+        assert_true(a.closed);
+        expect(a, 408, "request_timeout");
+    }
+    await_metric(v.port, "clef_connections", 1);
+    stop(&v);
+}
+
+static void connections_beyond_the_limit_are_503(void **state) {
+    (void)state;
+    running v = START("--model", TOY, "--max-connections", "4");
+    int fds[4];
+    for (int i = 0; i < 4; i++) {
+        fds[i] = connect_to(v.port);
+        send_all(fds[i], STR("G"));
+    }
+    nap(100);
+    answer a = talk(v.port, STR(""), PLENTY_MS);
+    assert_non_null(strstr(a.text.p, "\r\nRetry-After: 1\r\n"));
+    expect(a, 503, "overloaded_error");
+    for (int i = 0; i < 4; i++) close(fds[i]);
+    nap(300);
+    expect(get(v.port, "/health"), 200, NULL);
+    stop(&v);
+}
+
+typedef struct {
+    uint16_t port;
+    int first, n;
+    const char *fault;
+} client;
+
+/* Asks and checks: a question's id is in its answer, a wrong body is refused. */
+static void *be_client(void *user) {
+    client *c = user;
+    static char broken[] = "no connection", wrong[] = "another answer";
+    for (int i = 0; i < c->n; i++) {
+        char body[160], want[40];
+        snprintf(body, sizeof body, "{\"state\":\"s\",\"questions\":{\"q%d\":{\"type\":\"%s\"}}}",
+                 c->first + i, i % 3 == 0 ? "x" : "noul");
+        snprintf(want, sizeof want, i % 3 == 0 ? "\"q%d\", \"type\"]" : "\"q%d\": {\"type\"",
+                 c->first + i);
+        buf bytes = {0};
+        buf_printf(&bytes, POST_HEAD "Connection: close\r\nContent-Length: %zu\r\n\r\n%s",
+                   strlen(body), body);
+        const int fd = connect_to(c->port);
+        if (fd < 0) {
+            c->fault = broken;
+            return NULL;
+        }
+        send_all(fd, (str){bytes.p, bytes.n});
+        answer a = finish(fd);
+        if (a.status != (i % 3 == 0 ? 422 : 200) || a.n != 1 || strstr(a.body, want) == NULL)
+            c->fault = wrong;
+        done(&a);
+        buf_free(&bytes);
+    }
+    return NULL;
+}
+
+static void a_hundred_clients_get_their_own_answers(void **state) {
+    (void)state;
+    enum { CLIENTS = 100, EACH = 6 };
+    running v = START("--model", TOY, "--queue", "200");
+    pthread_t threads[CLIENTS];
+    client clients[CLIENTS];
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = (client){v.port, i * EACH, EACH, NULL};
+        assert_int_equal(pthread_create(&threads[i], NULL, be_client, &clients[i]), 0);
+    }
+    for (int i = 0; i < CLIENTS; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < CLIENTS; i++)
+        if (clients[i].fault != NULL) fail_msg("client %d: %s", i, clients[i].fault);
+    await_metric(v.port, "clef_connections", 1);
+    stop(&v);
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+static void sigterm_answers_what_is_there_and_ends_with_0(void **state) {
+    (void)state;
+    running v = START("--model", TOY, "--chunk", "16");
+    buf bytes = long_request(0, 4000);
+    const int fd = connect_to(v.port);
+    send_all(fd, (str){bytes.p, bytes.n});
+    await_metric(v.port, "clef_running", 1);
+    kill(v.pid, SIGTERM);
+    await_log(&v, "stopping");
+    answer a = finish(fd);
+    expect(a, 200, "\"answers\"");
+    assert_int_equal(connect_to(v.port), -1);
+    assert_int_equal(wait_for_end(v.pid), 0);
+    buf_free(&bytes);
+}
+
+static void after_the_grace_time_requests_are_503(void **state) {
+    (void)state;
+    running v = START("--model", TOY, "--chunk", "1", "--grace", "0");
+    buf bytes = long_request(0, 15000);
+    const int fd = connect_to(v.port);
+    send_all(fd, (str){bytes.p, bytes.n});
+    await_metric(v.port, "clef_running", 1);
+    kill(v.pid, SIGINT);
+    answer a = finish(fd);
+    expect(a, 503, "The server is stopping");
+    assert_int_equal(wait_for_end(v.pid), 0);
+    buf_free(&bytes);
+}
+
+static void a_second_signal_ends_at_once(void **state) {
+    (void)state;
+    running v = START("--model", TOY, "--chunk", "1");
+    buf bytes = long_request(0, 15000);
+    const int fd = connect_to(v.port);
+    send_all(fd, (str){bytes.p, bytes.n});
+    await_metric(v.port, "clef_running", 1);
+    kill(v.pid, SIGTERM);
+    await_log(&v, "stopping");
+    kill(v.pid, SIGTERM);
+    assert_int_equal(wait_for_end(v.pid), 128 + SIGTERM);
+    close(fd);
+    buf_free(&bytes);
+}
+
+static void the_log_holds_no_states_unless_asked(void **state) {
+    (void)state;
+    static const char SECRET[] = "{\"state\":\"s3cret\",\"questions\":{\"q\":{\"type\":\"noul\"}}}";
+    running v = START("--model", TOY, "--log-format", "json");
+    expect(post(v.port, SECRET), 200, NULL);
+    expect(ask_with(v.port, "POST /v1/systemone", "X-Request-Id: \"\x1b[31m\r\n", STR("{s3cret")),
+           400, NULL);
+    stop(&v);
+    buf log = read_log(&v);
+    assert_null(strstr(log.p, "s3cret"));
+    assert_non_null(strstr(log.p, "\"path\": \"/v1/systemone\", \"status\": 200, "));
+    arena mem = {0};
+    for (char *line = strtok(log.p, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        const json *root = NULL;
+        assert_int_equal(json_parse(&root, str_of(line), "", &(json_limits){0}, &mem, NULL),
+                         CLEF_OK);
+    }
+    arena_free(&mem);
+    buf_free(&log);
+    v = START("--model", TOY, "--log-bodies");
+    expect(post(v.port, SECRET), 200, NULL);
+    stop(&v);
+    log = read_log(&v);
+    assert_non_null(strstr(log.p, "s3cret"));
+    buf_free(&log);
+}
+
+static void a_file_says_what_options_say(void **state) {
+    (void)state;
+    folder_write(&dir, "clef.conf",
+                 STR("# a server\n\nmodel = " TOY "\n  served-name=mine \nalias = one two\nwarmup\n"
+                     "max-questions = 1\n"));
+    char path[1024];
+    snprintf(path, sizeof path, "%s", folder_path(&dir, "clef.conf"));
+    running v = START("--config", path, "--max-questions", "2");
+    expect(post(v.port,
+                "{\"model\":\"two\",\"state\":\"s\",\"questions\":{\"a\":{\"type\":\"noul\"},"
+                "\"b\":{\"type\":\"noul\"}}}"),
+           200, "{\"model\": \"mine\", ");
+    stop(&v);
+}
+
+/* Runs the program to its end; its standard error is in the folder's "stderr". */
+static int run_to_end(const char *const *words) {
+    char err_path[1024];
+    snprintf(err_path, sizeof err_path, "%s", folder_path(&dir, "stderr"));
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        char *copy[MAX_WORDS] = {strdup(PROGRAM), strdup("serve")};
+        for (int i = 0; words[i] != NULL; i++) copy[i + 2] = strdup(words[i]);
+        const int fd = open(err_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        dup2(fd, STDERR_FILENO);
+        dup2(fd, STDOUT_FILENO);
+        execv(copy[0], copy);
+        _exit(127);
+    }
+    return wait_for_end(pid);
+}
+
+static void expect_end(int status, const char *words_wanted, const char *const *words) {
+    const int got = run_to_end(words);
+    buf text = {0};
+    assert_int_equal(file_read(&text, folder_path(&dir, "stderr"), 1 << 20, NULL), CLEF_OK);
+    buf_add(&text, "", 0);
+    const char *first_end = strchr(text.p, '\n');
+    if (got != status || strstr(text.p, words_wanted) == NULL || first_end == NULL ||
+        first_end[1] != '\0')
+        fail_msg("wanted %d and one line with \"%s\", got %d: %s", status, words_wanted, got,
+                 text.p);
+    buf_free(&text);
+}
+
+#define ENDS(status, wanted, ...) \
+    expect_end(status, wanted, (const char *const[]){__VA_ARGS__, NULL})
+
+static void what_cannot_start_is_one_line_and_2(void **state) {
+    (void)state;
+    char port[8], conf[1024];
+    snprintf(port, sizeof port, "%u", shared.port);
+    ENDS(2, "cannot listen on 127.0.0.1", "--model", TOY, "--log", "none", "--port", port);
+    ENDS(2, "no-such-folder", "--model", "no-such-folder", "--log", "none", "--port", "0");
+    ENDS(2, "no-such-keys", "--model", TOY, "--log", "none", "--port", "0", "--api-key-file",
+         "no-such-keys");
+    ENDS(2, "no model is given", "--port", "0");
+    ENDS(2, "--port: '65536'", "--model", TOY, "--port", "65536");
+    ENDS(2, "--host no.such.host.invalid", "--model", TOY, "--log", "none", "--host",
+         "no.such.host.invalid");
+    folder_write(&dir, "bad.conf", STR("model = " TOY "\nporte = 1\n"));
+    snprintf(conf, sizeof conf, "%s", folder_path(&dir, "bad.conf"));
+    ENDS(2, "bad.conf: unknown option '--porte', did you mean '--port'?", "--config", conf);
+}
+
+static void check_looks_and_does_not_listen(void **state) {
+    (void)state;
+    char port[8];
+    snprintf(port, sizeof port, "%u", shared.port); /* in use: no matter */
+    ENDS(0, "the configuration is right", "--model", TOY, "--port", port, "--check");
+    ENDS(2, "no-such-folder", "--model", "no-such-folder", "--check");
+    ENDS(2, "", "--model", TOY, "--api-key", "a b", "--check");
+}
+
+static void ipv6_works(void **state) {
+    (void)state;
+    running v = START("--model", TOY, "--host", "::1");
+    const struct sockaddr_in6 at = {
+        .sin6_family = AF_INET6, .sin6_port = htons(v.port), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&at, sizeof at), 0);
+    send_all(fd, STR("GET /health HTTP/1.1\r\nHost: [::1]:80\r\nConnection: close\r\n\r\n"));
+    answer a = finish(fd);
+    expect(a, 200, NULL);
+    stop(&v);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_full_queue_is_429_and_counted),
+        cmocka_unit_test(equal_requests_in_flight_are_computed_once),
+        cmocka_unit_test(a_client_that_leaves_takes_its_request_along),
+        cmocka_unit_test(a_request_past_its_deadline_is_503),
+        cmocka_unit_test(two_hundred_slow_clients_hold_nobody_up),
+        cmocka_unit_test(connections_beyond_the_limit_are_503),
+        cmocka_unit_test(a_hundred_clients_get_their_own_answers),
+        cmocka_unit_test(sigterm_answers_what_is_there_and_ends_with_0),
+        cmocka_unit_test(after_the_grace_time_requests_are_503),
+        cmocka_unit_test(a_second_signal_ends_at_once),
+        cmocka_unit_test(the_log_holds_no_states_unless_asked),
+        cmocka_unit_test(a_file_says_what_options_say),
+        cmocka_unit_test(what_cannot_start_is_one_line_and_2),
+        cmocka_unit_test(check_looks_and_does_not_listen),
+        cmocka_unit_test(ipv6_works),
+    };
+    return cmocka_run_group_tests(tests, begin_all, end_all);
+}
