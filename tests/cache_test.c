@@ -8,6 +8,8 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,6 +249,38 @@ static void records_of_one_batch_share_their_state(void **state) {
     clef_close(e);
 }
 
+typedef struct {
+    clef_engine *e;
+    const char *body;
+    clef_answer *answer;
+} asker;
+
+static void *ask_on_thread(void *context) {
+    asker *me = context;
+    me->answer = ask(me->e, me->body, NULL);
+    return NULL;
+}
+
+/* The second comes while the first still computes the state. */
+static void a_state_that_is_being_computed_is_waited_for(void **state) {
+    (void)state;
+    clef_engine *e = open_toy((clef_options){.threads = 1, .chunk = 64, .cache_bytes = 64u << 20});
+    char *first = make_request(500, "", "a"), *second = make_request(500, "", "b");
+    asker ahead = {.e = e, .body = first};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, ask_on_thread, &ahead), 0);
+    for (clef_load load = {0}; load.steps < 2; sched_yield()) clef_engine_stats(e, &load);
+    assert_true(ask_exactly(e, second, NULL) > 1000);
+    pthread_join(thread, NULL);
+    clef_answer *alone = ask(plain, first, NULL);
+    same_bits(ahead.answer, alone);
+    clef_answer_free(alone);
+    clef_answer_free(ahead.answer);
+    free(second);
+    free(first);
+    clef_close(e);
+}
+
 /* Keeping is a service, not a duty: when memory runs out there, the answer comes all the same. */
 static void memory_that_runs_out_never_spoils_an_answer(void **state) {
     (void)state;
@@ -292,6 +326,7 @@ int main(void) {
         cmocka_unit_test(the_least_recently_used_state_goes_first),
         cmocka_unit_test(a_cache_too_small_for_anything_changes_nothing),
         cmocka_unit_test(records_of_one_batch_share_their_state),
+        cmocka_unit_test(a_state_that_is_being_computed_is_waited_for),
         cmocka_unit_test(memory_that_runs_out_never_spoils_an_answer),
     };
     return cmocka_run_group_tests(tests, open_plain, close_plain);

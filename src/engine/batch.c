@@ -64,6 +64,21 @@ static prefix_name name_of(const batch_item *item) {
     return (prefix_name){item->cache_key, item->media, item->in.ids, item->points};
 }
 
+bool batch_follows(const batch *b, const batch *ahead) {
+    if (b->store == NULL || ahead->store == NULL || b->at == b->n || ahead->at == ahead->n)
+        return false;
+    const batch_item *x = &b->items[b->at], *y = &ahead->items[ahead->at];
+    if (!str_equal(x->cache_key, y->cache_key) || !str_equal(x->media, y->media)) return false;
+    const uint32_t least = x->points.state < y->points.state ? x->points.state : y->points.state;
+    uint32_t shared = 0;
+    while (shared < least && x->in.ids[shared] == y->in.ids[shared]) shared++;
+    if (shared <= y->points.media) return false; /* what all begin with is not worth a wait */
+    const prefix_name name = name_of(y);
+    uint32_t row = ahead->records[ahead->at].open ? ahead->row : prefix_peek(ahead->store, &name);
+    if (row < y->points.media) row = y->points.media;
+    return prefix_next_cut(&y->points, row) <= shared;
+}
+
 /* Makes the record and lets it begin behind what the store has of it. */
 static clef_status open_record(live_record *r, const model *m, batch_item *item,
                                prefix_store *store, clef_error *err) {

@@ -29,6 +29,10 @@ void batch_close(batch *b);
 /* Lets go of what it has pinned in the store; nothing of it may run any more. */
 void batch_release(batch *b);
 
+/* Whether the record that `b` has next begins like the one that `ahead` is at, at a length that
+ * will be kept once `ahead` has computed it: then waiting for that is the shorter way. */
+bool batch_follows(const batch *b, const batch *ahead);
+
 /* Rows of all its records: those not yet placed in a step, those done, all. Rows that were found
  * and those of records that failed are done without being computed. A picture's rows count twice:
  * in the tower and in the record. */

@@ -185,10 +185,14 @@ static bool is_root_of(const prefix_node *n, const prefix_name *name) {
            str_equal((str){n->name + n->key_n, n->media_n}, name->media);
 }
 
-/* The root of a key and media, made when it is not there. */
-static prefix_node *root_of(prefix_store *s, const prefix_name *name) {
-    for (prefix_node *n = s->roots; n != NULL; n = n->next)
-        if (is_root_of(n, name)) return n;
+static prefix_node *find_root(const prefix_store *s, const prefix_name *name) {
+    prefix_node *n = s->roots;
+    while (n != NULL && !is_root_of(n, name)) n = n->next;
+    return n;
+}
+
+/* The root of a key and media, which is not there yet. */
+static prefix_node *root_new(prefix_store *s, const prefix_name *name) {
     const size_t name_n = name->key.n + name->media.n;
     if (!make_room(s, sizeof(prefix_node) + name_n)) return NULL;
     prefix_node *n = calloc(1, sizeof *n);
@@ -231,7 +235,8 @@ static prefix_node *longest(prefix_node *root, const int32_t *ids, uint32_t limi
 }
 
 prefix_node *prefix_find(prefix_store *s, const prefix_name *name) {
-    prefix_node *root = root_of(s, name);
+    prefix_node *root = find_root(s, name);
+    if (root == NULL) root = root_new(s, name);
     if (root == NULL) return NULL;
     prefix_node *n = longest(root, name->ids, name->points.state);
     n->pins++;
@@ -240,6 +245,11 @@ prefix_node *prefix_find(prefix_store *s, const prefix_name *name) {
     s->counts.cache_misses += n->end == 0;
     s->counts.cached_tokens += n->end;
     return n;
+}
+
+uint32_t prefix_peek(const prefix_store *s, const prefix_name *name) {
+    prefix_node *root = find_root(s, name);
+    return root == NULL ? 0 : longest(root, name->ids, name->points.state)->end;
 }
 
 uint32_t prefix_rows(const prefix_node *n) {

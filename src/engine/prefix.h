@@ -32,6 +32,9 @@ void prefix_close(prefix_store *s);
  * when there is no memory to note the key. */
 prefix_node *prefix_find(prefix_store *s, const prefix_name *name);
 
+/* The rows that prefix_find would find. */
+uint32_t prefix_peek(const prefix_store *s, const prefix_name *name);
+
 /* Rows that it has. */
 uint32_t prefix_rows(const prefix_node *n);
 

@@ -156,6 +156,15 @@ static bool admit(queue *q, ticket *t, bool alone) {
     return true;
 }
 
+/* Whether a job that may go on is computing what `t` begins with. */
+static bool follows_one(const queue *q, const ticket *t) {
+    for (const ticket *ahead = q->oldest; ahead != NULL; ahead = ahead->newer)
+        if (ahead->state == TICKET_RUNNING && !ahead->unseen && ahead->entry->m == t->entry->m &&
+            batch_follows(t->b, ahead->b))
+            return true;
+    return false;
+}
+
 /* Lets jobs in as the head comment says. */
 static void admit_jobs(queue *q) {
     size_t beside = 0;
@@ -168,8 +177,9 @@ static void admit_jobs(queue *q) {
     for (ticket *t = q->oldest, *next; t != NULL && running < STEP_SEGMENTS; t = next) {
         next = t->newer;
         if (t->state != TICKET_WAITING) continue;
-        if (t != q->oldest && (t->entry->m != q->oldest->entry->m ||
-                               tokens_of(t) > q->settings.batch_tokens - beside))
+        if (t != q->oldest &&
+            (t->entry->m != q->oldest->entry->m ||
+             tokens_of(t) > q->settings.batch_tokens - beside || follows_one(q, t)))
             continue;
         const bool is_oldest = t == q->oldest;
         if (admit(q, t, running == 0)) {
