@@ -74,7 +74,7 @@ static void threads_chunks_tables_and_company_do_not_change_fast_bits(void **sta
                                           {.threads = 1, .chunk = 1},
                                           {.threads = 2, .chunk = 33},
                                           {.threads = 1, .kernels = "scalar"}};
-    float want[MOST_OPTIONS], got[MOST_OPTIONS];
+    float want[MOST_OPTIONS] = {0}, got[MOST_OPTIONS] = {0};
     clef_options o = {.model = int8_model, .threads = 1, .precision = CLEF_PRECISION_FAST};
     const size_t n = ask(want, &o, 1);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
@@ -89,7 +89,7 @@ static void threads_chunks_tables_and_company_do_not_change_fast_bits(void **sta
 
 static void fast_is_near_exact_but_not_the_same(void **state) {
     (void)state;
-    float exact[MOST_OPTIONS], fast[MOST_OPTIONS];
+    float exact[MOST_OPTIONS] = {0}, fast[MOST_OPTIONS] = {0};
     clef_options o = {.model = int8_model, .threads = 1};
     const size_t n = ask(exact, &o, 1);
     o.precision = CLEF_PRECISION_FAST;

@@ -14,7 +14,6 @@
 #include <cpuid.h>
 #endif
 #if defined(__aarch64__) && defined(__linux__)
-#include <asm/hwcap.h>
 #include <sys/auxv.h>
 #endif
 

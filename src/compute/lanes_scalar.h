@@ -159,6 +159,7 @@ static inline void f8_store_ints(int32_t *p, f8 a) {
 }
 /* Sixteen codes from signed bytes. */
 static inline void codes_from_i8(code *to, const void *from) {
+    /* NOLINTNEXTLINE(bugprone-signed-char-misuse,cert-str34-c): numbers, no characters. */
     for (int i = 0; i < 16; i++) to[i] = ((const int8_t *)from)[i];
 }
 /* Eight integral values that a byte holds, as codes. */
