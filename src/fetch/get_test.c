@@ -4,6 +4,7 @@
 #include "fetch/get.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 
@@ -42,7 +43,7 @@ typedef struct {
     clef_error err;
     /* what watch saw */
     uint64_t stop_at; /* stops when so many bytes have come; 0: never */
-    bool stop;
+    atomic_bool stop; /* asked by every thread */
     unsigned n_planned, n_checked, n_came, n_retries, n_present, n_fetched;
     uint64_t fetched, last_have, last_size;
     char retry[1000];
@@ -63,7 +64,7 @@ static void watch(void *user, const get_event *e) {
 }
 
 static bool is_stopped(void *user) {
-    const fetch *f = user;
+    fetch *f = user;
     return f->stop;
 }
 
