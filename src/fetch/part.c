@@ -230,8 +230,12 @@ static clef_status open_part(part *p, clef_error *err) {
 static clef_status take_room(part *p, clef_error *err) {
     if (p->wanted.size == 0 || p->wanted.size > INT64_MAX) return CLEF_OK;
     if (fallocate(p->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)p->wanted.size) == 0) return CLEF_OK;
-    if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG) return CLEF_OK;
-    return fail_errno(p, "no room for it", errno, err);
+    const int why = errno;
+    if (why != ENOSPC && why != EDQUOT && why != EFBIG) return CLEF_OK;
+    /* What was taken before the room ran out is given back: others need the disk too. */
+    if (ftruncate(p->fd, (off_t)p->have) != 0)
+        return fail_errno(p, "no room for it, and none can be given back", errno, err);
+    return fail_errno(p, "no room for it", why, err);
 }
 
 clef_status part_open(part *p, int root, const char *root_label, const char *path,
