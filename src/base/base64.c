@@ -18,35 +18,39 @@ void base64_encode(buf *out, const void *bytes, size_t n) {
     }
 }
 
-/* The six bits of a character, or 64. */
-static uint32_t six_bits(char c) {
-    if (c >= 'A' && c <= 'Z') return (uint32_t)(c - 'A');
-    if (c >= 'a' && c <= 'z') return (uint32_t)(c - 'a') + 26;
-    if (c >= '0' && c <= '9') return (uint32_t)(c - '0') + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : 64;
+/* The six bits of every character; 64 for those that are not of the alphabet. */
+static void fill_values(uint8_t values[256]) {
+    memset(values, 64, 256);
+    for (uint8_t i = 0; i < 64; i++) values[(unsigned char)alphabet[i]] = i;
 }
 
 bool base64_decode(buf *out, str text) {
     if (text.n % 4 != 0) return false;
+    const unsigned char *in = (const unsigned char *)text.p;
     size_t n = text.n;
-    while (n > 0 && text.n - n < 2 && text.p[n - 1] == '=') n--;
-    uint32_t bits = 0;
-    for (size_t i = 0; i < n; i++) {
-        bits = six_bits(text.p[i]);
-        if (bits > 63) return false;
-    }
+    while (n > 0 && text.n - n < 2 && in[n - 1] == '=') n--;
+    uint8_t values[256];
+    fill_values(values);
+    for (size_t i = 0; i < n; i++)
+        if (values[in[i]] > 63) return false;
     /* What the last character has beyond the last byte: 4 bits before "==", 2 before "=". */
-    if (bits & ((1u << 2 * (text.n - n)) - 1)) return false;
-    uint32_t group = 0;
-    for (size_t i = 0; i < n; i++) {
-        group = group << 6 | six_bits(text.p[i]);
-        if (i % 4 == 3) {
-            buf_add_char(out, (char)(group >> 16 & 255));
-            buf_add_char(out, (char)(group >> 8 & 255));
-            buf_add_char(out, (char)(group & 255));
+    if (n > 0 && (values[in[n - 1]] & ((1u << 2 * (text.n - n)) - 1)) != 0) return false;
+    /* Pictures come this way, so bytes are appended many at a time. */
+    unsigned char block[3 * 1024];
+    size_t used = 0;
+    for (size_t i = 0; i < n; i += 4) {
+        const size_t left = n - i < 4 ? n - i : 4;
+        uint32_t group = 0;
+        for (size_t k = 0; k < 4; k++) group = group << 6 | (k < left ? values[in[i + k]] : 0u);
+        block[used] = (unsigned char)(group >> 16);
+        block[used + 1] = (unsigned char)(group >> 8);
+        block[used + 2] = (unsigned char)group;
+        used += left - 1;
+        if (used + 3 > sizeof block) {
+            buf_add(out, block, used);
+            used = 0;
         }
     }
-    if (n % 4 == 3) buf_add_char(out, (char)(group >> 10 & 255));
-    if (n % 4 >= 2) buf_add_char(out, (char)(group >> (n % 4 == 3 ? 2 : 4) & 255));
+    buf_add(out, block, used);
     return !out->failed;
 }

@@ -10,98 +10,44 @@
  * colon, so the two cannot be confused. */
 #include "media/source.h"
 
+#include "base/base64.h"
 #include "base/file.h"
 
 /* ---- base64 ---------------------------------------------------------------------------------- */
 
-enum { NOT_BASE64 = 255, GROUP = 4 };
-
-static uint8_t base64_value(unsigned char c) {
-    if (c >= 'A' && c <= 'Z') return (uint8_t)(c - 'A');
-    if (c >= 'a' && c <= 'z') return (uint8_t)(c - 'a' + 26);
-    if (c >= '0' && c <= '9') return (uint8_t)(c - '0' + 52);
-    if (c == '+') return 62;
-    if (c == '/') return 63;
-    return NOT_BASE64;
-}
-
-static clef_status wrong_byte(str text, size_t at, const char *where, clef_error *err) {
-    const unsigned char c = (unsigned char)text.p[at];
-    if (c > ' ' && c < 0x7F)
-        return clef_fail(err, CLEF_ERR_INPUT,
-                         "%s: byte %zu is '%c': wanted a data URL or base64 with the alphabet A-Z "
-                         "a-z 0-9 + / and = at the end",
-                         where, at, c);
-    return clef_fail(
-        err, CLEF_ERR_INPUT,
-        "%s: byte %zu is 0x%02x: wanted a data URL or base64 with the alphabet A-Z a-z "
-        "0-9 + / and = at the end",
-        where, at, c);
-}
-
-/* Decodes n characters without padding, a multiple of GROUP but in the last call. Returns how many
- * of them are good. */
-static size_t decode_groups(uint8_t *out, const unsigned char *in, size_t n,
-                            const uint8_t table[256]) {
-    size_t at = 0;
-    for (; at + GROUP <= n; at += GROUP, out += 3) {
-        const uint8_t a = table[in[at]], b = table[in[at + 1]], c = table[in[at + 2]],
-                      d = table[in[at + 3]];
-        if ((a | b | c | d) > 63) break;
-        out[0] = (uint8_t)(a << 2 | b >> 4);
-        out[1] = (uint8_t)(b << 4 | c >> 2);
-        out[2] = (uint8_t)(c << 6 | d);
-    }
-    while (at < n && table[in[at]] != NOT_BASE64) at++;
-    return at;
-}
-
-/* Writes the one or two bytes that 2 or 3 last characters hold; false when bits are left over. */
-static bool decode_rest(uint8_t *out, const unsigned char *in, size_t n, const uint8_t table[256]) {
-    const uint8_t a = table[in[0]], b = table[in[1]];
-    out[0] = (uint8_t)(a << 2 | b >> 4);
-    if (n == 2) return (b & 15) == 0;
-    const uint8_t c = table[in[2]];
-    out[1] = (uint8_t)(b << 4 | c >> 2);
-    return (c & 3) == 0;
-}
-
-clef_status source_base64(buf *out, str text, const char *where, clef_error *err) {
-    uint8_t table[256];
-    for (unsigned i = 0; i < sizeof table; i++) table[i] = base64_value((unsigned char)i);
-    const unsigned char *in = (const unsigned char *)text.p;
-    size_t n = text.n;
-    while (n > 0 && text.n - n < 2 && in[n - 1] == '=') n--;
-    uint8_t block[3 * 1024];
-    const size_t whole = n - n % GROUP;
-    for (size_t at = 0; at < whole;) {
-        const size_t most = sizeof block / 3 * GROUP;
-        const size_t take = whole - at < most ? whole - at : most;
-        const size_t good = decode_groups(block, in + at, take, table);
-        if (good < take) return wrong_byte(text, at + good, where, err);
-        buf_add(out, block, take / GROUP * 3);
-        at += take;
-    }
-    for (size_t at = whole; at < n; at++)
-        if (table[in[at]] == NOT_BASE64) return wrong_byte(text, at, where, err);
-    if (text.n % GROUP != 0 || n % GROUP == 1)
-        return clef_fail(err, CLEF_ERR_INPUT,
-                         "%s: base64 of %zu characters, wanted a multiple of 4 with = at the end",
-                         where, text.n);
-    if (n > whole) {
-        if (!decode_rest(block, in + whole, n - whole, table))
-            return clef_fail(err, CLEF_ERR_INPUT, "%s: base64 with bits behind its last byte",
-                             where);
-        buf_add(out, block, n - whole - 1);
-    }
-    return buf_status(out, err);
-}
-
-/* ---- URLs ------------------------------------------------------------------------------------ */
-
 static bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* Says why base64_decode refused the text. */
+static clef_status wrong_base64(str text, const char *where, clef_error *err) {
+    static const char *const WANTED =
+        "wanted a data URL or base64 with the alphabet A-Z a-z 0-9 + / and = at the end";
+    size_t at = 0;
+    while (at < text.n && (is_letter(text.p[at]) || is_digit(text.p[at]) || text.p[at] == '+' ||
+                           text.p[at] == '/'))
+        at++;
+    if (at == text.n || (text.p[at] == '=' && text.n - at <= 2 && text.p[text.n - 1] == '='))
+        return clef_fail(err, CLEF_ERR_INPUT,
+                         "%s: base64 of %zu characters that is cut or has bits behind its last "
+                         "byte, wanted a multiple of 4 with = at the end",
+                         where, text.n);
+    const unsigned char c = (unsigned char)text.p[at];
+    if (c > ' ' && c < 0x7F)
+        return clef_fail(err, CLEF_ERR_INPUT, "%s: byte %zu is '%c': %s", where, at, c, WANTED);
+    return clef_fail(err, CLEF_ERR_INPUT, "%s: byte %zu is 0x%02x: %s", where, at, c, WANTED);
+}
+
+static clef_status decode_base64(buf *out, str text, const char *where, clef_error *err) {
+    if (base64_decode(out, text)) return CLEF_OK;
+    return out->failed ? clef_fail_memory(err) : wrong_base64(text, where, err);
+}
+
+/* ---- URLs ------------------------------------------------------------------------------------ */
 
 static char lower(char c) {
     return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
@@ -111,8 +57,8 @@ static char lower(char c) {
 static size_t scheme_length(str text) {
     if (text.n == 0 || !is_letter(text.p[0])) return 0;
     size_t n = 1;
-    while (n < text.n && (is_letter(text.p[n]) || (text.p[n] >= '0' && text.p[n] <= '9') ||
-                          text.p[n] == '+' || text.p[n] == '-' || text.p[n] == '.'))
+    while (n < text.n && (is_letter(text.p[n]) || is_digit(text.p[n]) || text.p[n] == '+' ||
+                          text.p[n] == '-' || text.p[n] == '.'))
         n++;
     return n < text.n && text.p[n] == ':' ? n : 0;
 }
@@ -141,7 +87,7 @@ static clef_status data_payload(str *out, str rest, const char *where, clef_erro
 }
 
 static int hex_value(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
+    if (is_digit(c)) return c - '0';
     const char small = lower(c);
     return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
 }
@@ -217,9 +163,8 @@ static clef_status read_text(buf *out, str text, size_t max_bytes, bool allow_pa
         TRY(data_payload(&text, rest, where, err));
     }
     if (text.n == 0) return clef_fail(err, CLEF_ERR_INPUT, "%s: empty", where);
-    if (text.n / GROUP > max_bytes / 3)
-        return too_many_bytes(text.n / GROUP * 3, max_bytes, where, err);
-    return source_base64(out, text, where, err);
+    if (text.n / 4 > max_bytes / 3) return too_many_bytes(text.n / 4 * 3, max_bytes, where, err);
+    return decode_base64(out, text, where, err);
 }
 
 clef_status source_bytes(str *out, buf *storage, const media_ref *ref, size_t max_bytes,

@@ -5,14 +5,11 @@
 #include "base/buf.h"
 #include "media/media.h"
 
-/* Decodes base64 (RFC 4648 section 4, padded) strictly: no blanks, no other alphabet, no bits
- * behind the end. `where` begins the error, CLEF_ERR_INPUT naming the first byte that is wrong. */
-clef_status source_base64(buf *out, str text, const char *where, clef_error *err);
-
 /* Gives the encoded bytes of `ref`, which is not MEDIA_FRAMES. They are `ref`'s own or those of
  * `storage`, an empty buffer that the caller frees in any case. `max_bytes` bounds them before they
  * are read or decoded; `allow_paths` lets MEDIA_PATH and file: URLs through. Nothing is ever
- * fetched: other URLs are CLEF_ERR_UNSUPPORTED. */
+ * fetched: other URLs are CLEF_ERR_UNSUPPORTED. Base64 is taken strictly, as base64.h
+ * says, and errors begin with `where`. */
 clef_status source_bytes(str *out, buf *storage, const media_ref *ref, size_t max_bytes,
                          bool allow_paths, const char *where, clef_error *err);
 

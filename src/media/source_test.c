@@ -76,7 +76,7 @@ static void long_base64_is_decoded(void **state) {
 static void base64_is_taken_strictly(void **state) {
     (void)state;
     expect_refused(STR(""), CLEF_ERR_INPUT, "images[1]: empty");
-    expect_refused(STR("Zm9"), CLEF_ERR_INPUT, "images[1]: base64 of 3 characters, wanted");
+    expect_refused(STR("Zm9"), CLEF_ERR_INPUT, "images[1]: base64 of 3 characters that is cut");
     expect_refused(STR("Z==="), CLEF_ERR_INPUT, "images[1]: byte 1 is '='");
     expect_refused(STR("===="), CLEF_ERR_INPUT, "images[1]: byte 0 is '='");
     expect_refused(STR("Zg==Zg=="), CLEF_ERR_INPUT, "images[1]: byte 2 is '='");
@@ -84,8 +84,10 @@ static void base64_is_taken_strictly(void **state) {
     expect_refused(STR("Zm9v Zm9"), CLEF_ERR_INPUT, "images[1]: byte 4 is 0x20");
     expect_refused(STR("Zm-_"), CLEF_ERR_INPUT, "images[1]: byte 2 is '-'");
     expect_refused(STR("Zm\xc3\xa9"), CLEF_ERR_INPUT, "images[1]: byte 2 is 0xc3");
-    expect_refused(STR("Zh=="), CLEF_ERR_INPUT, "images[1]: base64 with bits behind");
-    expect_refused(STR("Zm9="), CLEF_ERR_INPUT, "images[1]: base64 with bits behind");
+    expect_refused(STR("Zh=="), CLEF_ERR_INPUT,
+                   "images[1]: base64 of 4 characters that is cut or has bits behind");
+    expect_refused(STR("Zm9="), CLEF_ERR_INPUT,
+                   "images[1]: base64 of 4 characters that is cut or has bits behind");
 }
 
 static void data_urls_of_any_type_are_decoded(void **state) {
