@@ -79,10 +79,14 @@ for format in $formats; do
         ./clef convert "$source" --out "$model" --format "$format" > /dev/null || fail "$format cannot be made"
     fi
     for n in $tokens; do
-        say "$format, $n tokens"
-        json=$(./clef bench "$model" --tokens "$n" --json) || fail "$format cannot be measured"
         bytes=$(cat "$model"/model*.safetensors | wc -c)
-        echo "$format $bytes $json" >> "$rows"
+        for precision in exact fast; do
+            [ "$precision" = exact ] || [ "$format" != bf16 ] || continue
+            say "$format, $precision, $n tokens"
+            json=$(./clef bench "$model" --tokens "$n" --precision "$precision" --json) ||
+                fail "$format cannot be measured"
+            echo "$format $precision $bytes $json" >> "$rows"
+        done
     done
     rm -rf "$dir/copy"
 done
@@ -96,8 +100,8 @@ import sys
 path, layers, before = sys.argv[1:]
 rows = []
 for line in open(path, encoding="utf-8"):
-    name, size, text = line.split(" ", 2)
-    rows.append((name, int(size), json.loads(text)))
+    name, precision, size, text = line.split(" ", 3)
+    rows.append((name if precision == "exact" else f"{name}, {precision}", int(size), json.loads(text)))
 
 commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
 load = open("/proc/loadavg", encoding="utf-8").read().split()[0]

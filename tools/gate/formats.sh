@@ -16,12 +16,13 @@ echo "| format | bits a weight | lost of the weights | answers | largest differe
 echo "| --- | --- | --- | --- | --- | --- | --- |"
 judge() {
     name=$1
-    shift
+    precision=$2
+    shift 2
     rm -rf "$dir/model"
     "$clef" convert "$toy" --out "$dir/model" "$@" > "$dir/line" || exit 1
     bits=$(sed -n 's/.* \([0-9.]*\) bits a weight.*/\1/p' "$dir/line")
     lost=$(sed -n 's/.*off by \([0-9.]*\) %.*/\1/p' "$dir/line")
-    "$clef" gate "$dir/model" --fixtures "$toy-$set.json" --report "$dir/report.json" > "$dir/table" 2>&1
+    "$clef" gate "$dir/model" --precision "$precision" --fixtures "$toy-$set.json" --report "$dir/report.json" > "$dir/table" 2>&1
     case $? in
     0) verdict=accepted ;;
     2) verdict=**refused** ;;
@@ -41,9 +42,11 @@ print(f"| {name} | {bits} | {lost} % | {answers} | {max(x['max_dp'] for x in r['
 END
 }
 
-judge int8mix --format int8mix
-judge "int8mix, int8 tables" --format int8mix --tables int8
-judge int8 --format int8
-judge int6 --format int6
-judge int4mix --format int4mix
-judge "int4 everywhere" --format int4
+judge int8mix exact --format int8mix
+judge "int8mix, \`--precision fast\`" fast --format int8mix
+judge "int8mix, int8 tables" exact --format int8mix --tables int8
+judge int8 exact --format int8
+judge "int8, \`--precision fast\`" fast --format int8
+judge int6 exact --format int6
+judge int4mix exact --format int4mix
+judge "int4 everywhere" exact --format int4
