@@ -997,7 +997,7 @@ static void two_checkpoints_are_compared_on_requests(void **state) {
 static void convert_makes_a_folder_that_answers_and_does_not_replace_it(void **state) {
     (void)state;
     /* NOLINTNEXTLINE(cert-env33-c): a command of the test's own. */
-    assert_int_equal(system("rm -rf " SCRATCH "int8 " SCRATCH "int8.partial"), 0);
+    assert_int_equal(system("rm -rf " SCRATCH "int8 " SCRATCH "int4 " SCRATCH "int8.partial"), 0);
     result r = run(STR(""), "convert", TOY, "--out", SCRATCH "int8", "--layers-16bit", "0-3",
                    "--jobs", "2", NULL);
     all_well(&r);
@@ -1010,13 +1010,19 @@ static void convert_makes_a_folder_that_answers_and_does_not_replace_it(void **s
     failed(&r, 2, "int8: exists already: name a new folder, or remove it");
     r = run(STR(""), "convert", TOY, NULL);
     failed(&r, 2, "no folder to make is given; usage: clef convert --model DIR --out DIR");
+    r = run(STR(""), "convert", TESTDATA "gate/toy-blocks", "--out", SCRATCH "int4", "--format",
+            "int4", NULL);
+    all_well(&r);
+    assert_non_null(strstr(r.out.p, "62 matrices converted, 4.50 bits a weight in 62 linears"));
+    assert_non_null(strstr(r.out.p, "\nint4 in all layers changes answers"));
+    done(&r);
     r = run(STR(""), "convert", TOY, "--out", SCRATCH "none", "--format", "int5", NULL);
     failed(&r, 2, "--format: 'int5' is not int8mix, int8, int6, int4mix or int4");
     r = run(STR(""), "convert", TOY, "--out", SCRATCH "none", "--layers-16bit", "8", NULL);
     failed(&r, 2, "layers-16bit: '8' is no list of layers");
     assert_int_equal(count_files("none"), 0);
     /* NOLINTNEXTLINE(cert-env33-c): a command of the test's own. */
-    assert_int_equal(system("rm -rf " SCRATCH "int8"), 0);
+    assert_int_equal(system("rm -rf " SCRATCH "int8 " SCRATCH "int4"), 0);
 }
 
 static void help_and_version_go_to_standard_output(void **state) {
