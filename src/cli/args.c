@@ -84,7 +84,7 @@ const command_spec command_table[N_COMMANDS] = {
           "clef gate ./clef-flash --against ./clef-int8 --requests a.json b.json"}},
     [COMMAND_CONVERT] =
         {"convert",
-         "clef convert --model DIR --out DIR [--format int8mix|int8|int6|int4mix] [option]",
+         "clef convert --model DIR --out DIR [--format FORMAT] [option]",
          "make a smaller copy of a checkpoint",
          "Writes a checkpoint folder whose linears are codes: 8, 6 or 4 bits a weight and a scale "
          "for each 32 of them; a linear whose rows are no multiple of 32 stays as it is. It is "
