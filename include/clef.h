@@ -301,6 +301,9 @@ typedef struct {
     int converted;               /* nonzero: as if the model were converted to what follows */
     clef_format format;
     clef_tables tables;
+    const uint32_t (*images)[2]; /* [n_images] width and height of pictures of each record, which
+                                  * come on top of its tokens; NULL: none */
+    size_t n_images;
 } clef_plan_options;
 
 /* Bytes. Mapped files are shared and given back when memory is short; the rest is this process's
@@ -322,6 +325,7 @@ typedef struct {
     uint64_t total_bytes;     /* needed beside the mapped files */
     uint64_t available_bytes; /* what this process may still take; UINT64_MAX: no limit is known */
     char limit[64];           /* what sets it */
+    uint64_t picture_bytes;   /* the tower at work, and the rows of all pictures */
 } clef_plan_result;
 
 /* Says what a run needs before it starts. Opens the model, computes nothing. Either of the first

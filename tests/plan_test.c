@@ -178,6 +178,28 @@ static void the_system_tells_what_is_left(void **state) {
     assert_true(memory_anonymous() > 4096);
 }
 
+static void pictures_add_their_tokens_and_the_tower(void **state) {
+    (void)state;
+    static const uint32_t one[][2] = {{320, 224}}, two[][2] = {{320, 224}, {64, 64}};
+    const clef_plan_result none = plan("toy-vision", 512, NULL);
+    const clef_plan_result small =
+        plan("toy-vision", 512, &(clef_plan_options){.images = one, .n_images = 1});
+    const clef_plan_result more =
+        plan("toy-vision", 512, &(clef_plan_options){.images = two, .n_images = 2});
+    assert_int_equal(none.picture_bytes, 0);
+    assert_int_equal(small.tokens, none.tokens + 10 * 7 + 2 + 1);
+    assert_int_equal(more.tokens, small.tokens + 4 + 2);
+    assert_true(small.picture_bytes > 280 * 36 * 3 * sizeof(float));
+    assert_int_equal(more.picture_bytes - small.picture_bytes, 4 * 52 * sizeof(float));
+    clef_plan_result r;
+    clef_error err = {0};
+    const clef_options options = {.model = TESTDATA "toy-r2"};
+    assert_int_equal(
+        clef_plan(&options, &(clef_plan_options){.images = one, .n_images = 1}, &r, &err),
+        CLEF_ERR_INPUT);
+    assert_string_equal(err.text, "images: the model has no vision tower");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plan_is_never_below_the_peak_and_at_most_15_percent_above),
@@ -187,6 +209,7 @@ int main(void) {
         cmocka_unit_test(a_token_more_costs_its_keys_and_values),
         cmocka_unit_test(a_plan_that_no_model_has_is_refused),
         cmocka_unit_test(the_system_tells_what_is_left),
+        cmocka_unit_test(pictures_add_their_tokens_and_the_tower),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -299,10 +299,11 @@ const option_spec option_table[N_OPTIONS] = {
                                  "coreai-clef-flash-fixtures/1."},
     [OPTION_AGAINST] = {"against", VALUE_TEXT, "DIR", .commands = BIT(GATE),
                         .help = "Compare with this checkpoint instead of recorded runs."},
-    [OPTION_IMAGES] = {"images", VALUE_TEXT, "DIR", .commands = BIT(GATE),
-                       .help = "Folder of the pictures that runs name; a file whose SHA-256 is not "
-                               "the stated one is refused. Runs with pictures are not compared "
-                               "without it."},
+    [OPTION_IMAGES] = {"images", VALUE_LIST, "DIR|WxH...", .commands = BIT(GATE) | BIT(PLAN),
+                       .help = "Gate: the folder of the pictures that runs name; a file whose "
+                               "SHA-256 is not the stated one is refused, and runs with pictures "
+                               "are not compared without it. Plan: width and height of each "
+                               "picture of a record, such as 1920x1080."},
     [OPTION_REQUESTS] = {"requests", VALUE_LIST, "FILE...", .commands = BIT(GATE),
                          .help = "What both checkpoints answer: each file a request or an array "
                                  "of requests."},
@@ -769,6 +770,9 @@ static clef_status check_gate(const args *a, clef_error *err) {
         if (o[OPTION_REQUESTS].given)
             return clef_fail(err, CLEF_ERR_INPUT,
                              "--requests needs --against: a second checkpoint");
+        if (o[OPTION_IMAGES].n_list > 1)
+            return clef_fail(err, CLEF_ERR_INPUT, "--images: %zu folders, wanted one",
+                             o[OPTION_IMAGES].n_list);
         if (o[OPTION_FIXTURES].given) return CLEF_OK;
         return clef_fail(err, CLEF_ERR_INPUT, "neither --fixtures nor --against is given");
     }

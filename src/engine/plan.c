@@ -12,6 +12,8 @@
 #include "base/memory.h"
 #include "checkpoint/allot.h"
 #include "engine/engine.h"
+#include "media/resize.h"
+#include "model/vision.h"
 
 /* A request on its way: its text, its tree, its ids. Per token it is about what English takes. */
 enum { REQUEST_TOKEN_BYTES = 40, REQUEST_BYTES = 64 * 1024 };
@@ -100,11 +102,44 @@ static clef_status plan_weights(uint64_t *out, const clef_engine *e, const clef_
     return s;
 }
 
+/* Adds a record's pictures to its tokens: their rows, two markers each and a line feed. */
+static clef_status plan_pictures(clef_plan_result *out, const clef_engine *e,
+                                 const clef_plan_options *wanted, clef_error *err) {
+    if (wanted->n_images == 0) return CLEF_OK;
+    if (e->cfg.vision.depth == 0)
+        return clef_fail(err, CLEF_ERR_INPUT, "images: the model has no vision tower");
+    size_t rows = 0, tower = 0, tokens = out->tokens + 1;
+    for (size_t i = 0; i < wanted->n_images; i++) {
+        const uint32_t *side = wanted->images[i];
+        uint32_t h = 0, w = 0;
+        char where[32];
+        snprintf(where, sizeof where, "images[%zu]", i);
+        if (side[0] == 0 || side[1] == 0)
+            return clef_fail(err, CLEF_ERR_INPUT, "%s: a side of 0 pixels", where);
+        TRY(resize_image_sides(&h, &w, side[1], side[0], VISION_PATCH * VISION_MERGE,
+                               e->rules.image_min_pixels, e->rules.image_max_pixels, where, err));
+        const media_grid grid = {1, h / VISION_PATCH, w / VISION_PATCH};
+        const size_t one = vision_bytes(&e->cfg, grid, e->chunk < 4 ? 4 : e->chunk);
+        if (one > tower) tower = one;
+        rows += vision_rows(grid);
+        tokens += vision_rows(grid) + 2;
+    }
+    if (tokens > e->cfg.max_positions)
+        return clef_fail(err, CLEF_ERR_INPUT,
+                         "images: %zu tokens with them, the model has %u positions", tokens,
+                         e->cfg.max_positions);
+    out->tokens = (uint32_t)tokens;
+    out->picture_bytes =
+        times_plus(times_plus(rows, e->cfg.hidden * sizeof(float), 0), out->batch, tower);
+    return CLEF_OK;
+}
+
 static clef_status plan(clef_plan_result *out, clef_engine *e, const clef_options *options,
                         const clef_plan_options *wanted, clef_error *err) {
     TRY(engine_open_weights(e, options, err));
     TRY(engine_open_tokenizer(e, options, err));
     const uint64_t opened = memory_anonymous();
+    TRY(plan_pictures(out, e, wanted, err));
     if (out->tokens > e->cfg.max_positions)
         return clef_fail(err, CLEF_ERR_INPUT, "tokens: %u, the model has %u positions", out->tokens,
                          e->cfg.max_positions);
@@ -129,6 +164,7 @@ static clef_status plan(clef_plan_result *out, clef_engine *e, const clef_option
     out->total_bytes =
         times_plus(p.run, 1, out->opened_bytes + out->scratch_bytes + out->request_bytes);
     out->total_bytes = times_plus(out->cache_bytes, 1, out->total_bytes);
+    out->total_bytes = times_plus(out->picture_bytes, 1, out->total_bytes);
     const memory_room room = memory_available();
     out->available_bytes = room.bytes;
     snprintf(out->limit, sizeof out->limit, "%s", room.name);
