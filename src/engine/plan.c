@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 
-#include "base/memory.h"
 #include "checkpoint/allot.h"
 #include "engine/engine.h"
 #include "media/resize.h"
@@ -75,17 +74,16 @@ size_t plan_need(const clef_engine *e, const batch_item *items, size_t n) {
     return need;
 }
 
-clef_status plan_check(size_t need, const batch_item *items, size_t n, uint32_t chunk,
-                       clef_error *err) {
+clef_status plan_check(size_t need, const memory_room *room, const batch_item *items, size_t n,
+                       uint32_t chunk, clef_error *err) {
     if (need == SIZE_MAX) return clef_fail_memory(err); /* too much to count, or to count with */
-    const memory_room room = memory_available();
-    if (need <= room.bytes) return CLEF_OK;
+    if (need <= room->bytes) return CLEF_OK;
     const double mib = 1024.0 * 1024.0;
     return clef_fail(err, CLEF_ERR_LIMIT,
                      "a record of %u tokens needs %.1f MiB, %s leaves %.1f MiB; a smaller chunk "
                      "than %u needs less",
-                     longest_of(items, n)->n_tokens, (double)need / mib, room.name,
-                     (double)room.bytes / mib, chunk);
+                     longest_of(items, n)->n_tokens, (double)need / mib, room->name,
+                     (double)room->bytes / mib, chunk);
 }
 
 /* Bytes of the mapped files, as they are or as if converted. */

@@ -2,6 +2,7 @@
 #ifndef ENGINE_PLAN_H
 #define ENGINE_PLAN_H
 
+#include "base/memory.h"
 #include "engine/engine.h"
 
 /* The most that `n` records with these counts hold at once while they run in chunks of `chunk`
@@ -21,7 +22,7 @@ size_t plan_scratch(const config *cfg, unsigned threads, uint32_t rows);
 size_t plan_need(const clef_engine *e, const batch_item *items, size_t n);
 
 /* CLEF_ERR_LIMIT with both figures when that is more than this process may still take. */
-clef_status plan_check(size_t need, const batch_item *items, size_t n, uint32_t chunk,
-                       clef_error *err);
+clef_status plan_check(size_t need, const memory_room *room, const batch_item *items, size_t n,
+                       uint32_t chunk, clef_error *err);
 
 #endif

@@ -69,6 +69,8 @@ struct queue {
     unsigned inside;         /* threads in queue_run */
     bool closing;
     clef_load load;
+    memory_room room; /* the computing thread's own: what was left at room_read, and taken since */
+    double room_read;
 };
 
 /* ---- tickets; all with the lock held ---- */
@@ -135,18 +137,29 @@ static void end_stopped(queue *q, ticket *t) {
 
 /* ---- deciding what runs next; with the lock held ---- */
 
+/* Whether there is memory for the job. The system is asked where that is in doubt, and otherwise
+ * ten times a second at most: its answer takes longer than a short request. */
+static clef_status check_memory(queue *q, ticket *t) {
+    const queue_entry *entry = t->entry;
+    const double now = cpu_seconds();
+    if (entry->need_bytes > q->room.bytes / 4 || now > q->room_read + 0.1) {
+        q->room = memory_available();
+        q->room_read = now;
+    }
+    return plan_check(entry->need_bytes, &q->room, entry->items, entry->n, q->settings.chunk,
+                      &t->err);
+}
+
 /* Makes a waiting job run if there is memory for it, which comes before what is kept. One that
  * cannot run even alone ends. */
 static bool admit(queue *q, ticket *t, bool alone) {
-    const queue_entry *entry = t->entry;
-    if (entry->need_bytes > 0) {
-        t->status =
-            plan_check(entry->need_bytes, entry->items, entry->n, q->settings.chunk, &t->err);
+    if (t->entry->need_bytes > 0) {
+        t->status = check_memory(q, t);
         if (t->status != CLEF_OK && alone && q->store != NULL && prefix_drop_all(q->store))
-            t->status =
-                plan_check(entry->need_bytes, entry->items, entry->n, q->settings.chunk, &t->err);
+            t->status = check_memory(q, t);
         if (t->status != CLEF_OK && alone) end(q, t);
         if (t->status != CLEF_OK) return false;
+        if (q->room.bytes != UINT64_MAX) q->room.bytes -= t->entry->need_bytes;
     }
     t->state = TICKET_RUNNING;
     t->began = cpu_seconds();
