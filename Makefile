@@ -45,7 +45,7 @@ CLI_SRC := $(filter-out %_test.c,$(wildcard $(patsubst %,src/%/*.c,fetch server 
 LONG_SRC := $(wildcard tests/*_long_test.c)
 TEST_SRC := $(filter-out $(LONG_SRC),$(wildcard src/*/*_test.c tests/*_test.c))
 FUZZ_SRC := $(wildcard fuzz/*_fuzz.c)
-TOOL_SRC := $(wildcard tools/*.c)
+TOOL_SRC := $(wildcard tools/*.c bench/*.c)
 PARITY_MK := $(wildcard tools/*/parity*.mk)
 
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
@@ -229,7 +229,7 @@ test-arm:
 
 # ---- checks ----------------------------------------------------------------------------------
 
-C_FILES = $(sort $(wildcard include/*.h src/*/*.[ch] tests/*.[ch] fuzz/*.[ch] tools/*.[ch] examples/*.[ch]))
+C_FILES = $(sort $(wildcard include/*.h src/*/*.[ch] tests/*.[ch] fuzz/*.[ch] tools/*.[ch] bench/*.[ch] examples/*.[ch]))
 # No headers by themselves: the bodies that every kernel table includes stand on the lanes of the
 # table, and arm_neon.h is there for Arm alone.
 HEADERS = $(filter-out src/compute/body_%.h src/compute/lanes_neon.h,$(filter %.h,$(C_FILES)))

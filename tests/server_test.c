@@ -190,6 +190,37 @@ static void health_metrics_page_and_description_are_served(void **state) {
     done(&head);
 }
 
+static void every_described_path_is_there(void **state) {
+    (void)state;
+    buf text = {0};
+    arena mem = {0};
+    const json *root = NULL;
+    assert_int_equal(file_read(&text, "src/server/openapi.json", 1 << 24, NULL), CLEF_OK);
+    assert_int_equal(json_parse(&root, (str){text.p, text.n}, "", &(json_limits){0}, &mem, NULL),
+                     CLEF_OK);
+    size_t n = 0;
+    for (const json *p = json_get(root, STR("paths"))->first; p != NULL; p = p->next, n++) {
+        const bool is_post = json_get(p, STR("post")) != NULL;
+        char line[200];
+        int at = snprintf(line, sizeof line, is_post ? "POST " : "GET ");
+        for (size_t i = 0; i < p->name.n; i++) { /* "{account}" and "{model}" become a name */
+            if (p->name.p[i] == '{') {
+                at += snprintf(line + at, sizeof line - (size_t)at, "clef-flash");
+                while (p->name.p[i] != '}') i++;
+            } else {
+                line[at++] = p->name.p[i];
+            }
+        }
+        line[at] = '\0';
+        answer a = ask_with(shared.port, line, "", is_post ? STR("{}") : (str){NULL, 0});
+        if (a.status != (is_post ? 422 : 200)) fail_msg("%s: %d", line, a.status);
+        done(&a);
+    }
+    assert_int_equal(n, 24);
+    arena_free(&mem);
+    buf_free(&text);
+}
+
 /* ---- refusals ------------------------------------------------------------------------------ */
 
 static void every_error_body_has_a_hosted_shape(void **state) {
@@ -557,6 +588,7 @@ int main(void) {
         cmocka_unit_test(other_dialects_are_named),
         cmocka_unit_test(models_serve_both_families_of_clients),
         cmocka_unit_test(health_metrics_page_and_description_are_served),
+        cmocka_unit_test(every_described_path_is_there),
         cmocka_unit_test(every_error_body_has_a_hosted_shape),
         cmocka_unit_test(a_sane_request_id_is_echoed),
         cmocka_unit_test(a_body_beyond_the_limit_is_413_at_once),
