@@ -150,8 +150,7 @@ $(B)/tests/server_test $(B)/tests/server_life_test: | $(B)/clef
 $(B)/tests/synth_test: | $(B)/tools/synth
 $(B)/tests/verify_cli_test: | $(B)/clef
 $(B)/tests/convert_test: | $(B)/tools/synth
-$(B)/tests/formats_test: | $(B)/tools/synth
-$(B)/tests/plan_test: | $(B)/tools/peak
+$(B)/tests/plan_test: | $(B)/tools/peak $(B)/tools/synth
 
 .PHONY: tests tools fuzzers run-tests run-long
 tests: $(TEST_BIN) $(LONG_BIN)

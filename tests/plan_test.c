@@ -1,6 +1,7 @@
 /* plan_test.c - clef_plan against what a run of the same size is measured to hold, and
- * the refusal of what cannot fit. Planning and running happen in processes of their own
- * (tools/peak.c). Not for a sanitizer's build, whose own memory would be measured. */
+ * the refusal of what cannot fit; and what converting holds. Planning and running happen in
+ * processes of their own (tools/peak.c). Not for a sanitizer's build, whose own memory would be
+ * measured. */
 /* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -148,6 +149,51 @@ static void a_format_is_planned_before_anything_is_converted(void **state) {
     folder_remove(home.path);
 }
 
+/* Most memory without a file behind it that this process ever held, in KiB. */
+static unsigned long most_kib(void) {
+    char line[256];
+    unsigned long peak = 0, file = 0;
+    FILE *f = fopen("/proc/self/status", "re");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        if (strncmp(line, "VmHWM:", 6) == 0) peak = strtoul(line + 6, NULL, 10);
+        if (strncmp(line, "RssFile:", 8) == 0) file = strtoul(line + 8, NULL, 10);
+    }
+    if (f != NULL) fclose(f);
+    return peak > file ? peak - file : 0;
+}
+
+/* 90 MB of weights are converted within 64 MB: what is held does not grow with the model. */
+static void converting_takes_little_memory_whatever_the_model(void **state) {
+    (void)state;
+    const folder home = folder_new();
+    char command[2000], out[300], source[300];
+    snprintf(source, sizeof source, "%s/big", home.path);
+    snprintf(out, sizeof out, "%s/done", home.path);
+    snprintf(command, sizeof command,
+             "mkdir %s/wide && for f in config joint_head_config; do "
+             "sed -e 's/\"hidden_size\": *64/\"hidden_size\": 1024/' "
+             "-e 's/\"intermediate_size\": *96/\"intermediate_size\": 1536/' " TESTDATA
+             "gate/toy-blocks/$f.json > %s/wide/$f.json; done && " BUILD_DIR
+             "tools/synth --geometry %s/wide --tokenizer " TESTDATA
+             "gate/toy-blocks/tokenizer.json --out %s > %s/log",
+             home.path, home.path, home.path, source, home.path);
+    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): the test's own */
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const clef_convert_options o = {
+            .model = source, .out = out, .format = CLEF_FORMAT_INT4MIX, .jobs = 2};
+        if (clef_convert(&o, NULL, NULL) != CLEF_OK) _exit(1);
+        const unsigned long kib = most_kib();
+        _exit(kib > 0 && kib < 64 * 1024 ? 0 : 2);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    folder_remove(home.path);
+}
+
 /* Keys and values of the full-attention layers, per token: toy-r2 has two, of 2 heads of 24. */
 static void a_token_more_costs_its_keys_and_values(void **state) {
     (void)state;
@@ -206,6 +252,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_fit_is_refused_with_figures_unless_forced),
         cmocka_unit_test(a_plan_follows_tokens_chunk_and_batch),
         cmocka_unit_test(a_format_is_planned_before_anything_is_converted),
+        cmocka_unit_test(converting_takes_little_memory_whatever_the_model),
         cmocka_unit_test(a_token_more_costs_its_keys_and_values),
         cmocka_unit_test(a_plan_that_no_model_has_is_refused),
         cmocka_unit_test(the_system_tells_what_is_left),
