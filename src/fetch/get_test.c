@@ -724,6 +724,7 @@ static void a_manifest_with_a_wrong_signature_is_refused_before_it_is_read(void 
     begin_manifest(&f, "Org/Toy", "good", NULL);
     f.options.key = NULL; /* the key of Freeweights has not signed this */
     refused(&f, CLEF_ERR_FORMAT, "m.json.minisig");
+    end(&f);
     begin_manifest(&f, "Org/Toy", "good", NULL);
     folder_write(&f.home, "m.json", STR("[[[[ no manifest, and not what was signed"));
     refused(&f, CLEF_ERR_FORMAT, "m.json.minisig");
