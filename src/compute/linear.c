@@ -11,8 +11,7 @@
  * and adds the tiles' results to totals beside them. A weight comes from memory once; the rows come
  * from the shared cache once per block of outputs. Between tiles the item asks for the weights of
  * its next block of columns: their rows are too far apart for the processor to guess. In its last
- * block it asks for the first weights of the item that comes next and for the outputs it will
- * write.
+ * block it asks for the first weights of the item that comes next.
  *
  * The order of one output: per block one chain of fused multiply-adds in rising k from zero; block
  * results added in rising order to 0.0f; the total added to `out` in LINEAR_ADD; the bias last. How
@@ -171,11 +170,6 @@ static soon weights_soon(const linear_job *j, const item_range *r, size_t k0) {
                   min_size(LINEAR_BLOCK, n_in - k0) * bits / 8, n_in * bits / 8, 0};
 }
 
-static soon outputs_soon(const linear_job *j, const item_range *r) {
-    return (soon){(const char *)(j->out + r->row0 * j->stride + r->out0), r->n_rows,
-                  r->n_out * sizeof *j->out, j->stride * sizeof *j->out, 0};
-}
-
 /* Weights of an item for one block of columns, widened as the kernels take them. */
 typedef struct {
     const float *values; /* [n_out][n_k], or codes in the same order */
@@ -198,14 +192,14 @@ static void multiply_tile(const linear_job *j, bool half, float *total, const fl
 
 /* total[tile][output][lane] += one block of columns. x: the block of the item's rows, behind which
  * the next block follows when the item has all rows; x_left floats may be read from it on. `next`
- * is asked for meanwhile, the first of the two first. Few rows are not asked for: the processor
+ * is asked for meanwhile. Few rows are not asked for: the processor
  * finds them alone, and a core has only so many requests under way. */
 static void multiply_block(const linear_job *j, float *total, const float *x, size_t x_left,
-                           const block_weights *w, size_t n_lanes, soon next[2]) {
+                           const block_weights *w, size_t n_lanes, soon next) {
     const size_t n_groups = (w->n_out + TILE_OUTS - 1) / TILE_OUTS;
     const size_t n_halves = n_lanes % TILE_LANES == 0 ? 0 : (w->n_out + HALF_OUTS - 1) / HALF_OUTS;
     const size_t n_calls = n_lanes / TILE_LANES * n_groups + n_halves;
-    const size_t next_lines = (count_lines(&next[0]) + count_lines(&next[1])) / n_calls + 1;
+    const size_t next_lines = count_lines(&next) / n_calls + 1;
     const size_t lane_size = lane_floats(j->c->kernels, j->x->bits, w->n_k);
     for (size_t lane = 0; lane < n_lanes; lane += TILE_LANES) {
         const bool half = n_lanes - lane < TILE_LANES;
@@ -215,7 +209,7 @@ static void multiply_block(const linear_job *j, float *total, const float *x, si
                           min_size(x_left - tile_end, TILE_LANES * lane_size) * sizeof *x, 0, 0};
         const size_t tile_lines = count_lines(&next_tile) / n_groups + 1;
         for (size_t o = 0; o < w->n_out; o += outs) {
-            fetch_lines(next[0].n > 0 ? &next[0] : &next[1], next_lines);
+            fetch_lines(&next, next_lines);
             if (n_lanes > FEW_ROWS) fetch_lines(&next_tile, tile_lines);
             multiply_tile(j, half, total + lane * w->n_out + o * lanes, x + lane * lane_size, w, o,
                           min_size(outs, w->n_out - o));
@@ -270,15 +264,13 @@ static void linear_item(void *context, size_t item, unsigned worker) {
     for (size_t k0 = 0; k0 < n_in; k0 += LINEAR_BLOCK) {
         const size_t n_k = min_size(LINEAR_BLOCK, n_in - k0);
         const block_weights w = widen_block(j, weights, &r, k0, n_k);
-        soon next[2] = {{0}, {0}};
+        soon next = {0};
         if (k0 + n_k < n_in) {
-            next[0] = weights_soon(j, &r, k0 + n_k);
-        } else {
+            next = weights_soon(j, &r, k0 + n_k);
+        } else if (item + compute_threads(j->c) < j->n_items) {
             /* With threads taking turns, this one's next item is so far away. */
-            const size_t after = item + compute_threads(j->c);
-            const item_range other = range_of(j, after < j->n_items ? after : item);
-            if (after < j->n_items) next[0] = weights_soon(j, &other, 0);
-            next[1] = outputs_soon(j, &r);
+            const item_range other = range_of(j, item + compute_threads(j->c));
+            next = weights_soon(j, &other, 0);
         }
         const size_t x0 =
             lane_floats(kernels, bits, k0) * all_lanes + lane_floats(kernels, bits, n_k) * r.row0;
