@@ -123,6 +123,7 @@ static void read_items(seen_case *c) {
 
 /* The pads of the row as pictures: in order, each frame group one run of equal pads. */
 static uint32_t find_pictures(const seen_case *c, const clef_engine *e, position_picture *out) {
+    if (c->in.ids == NULL) fail_msg("%s: no ids", c->name);
     const int32_t pads[2] = {tokenizer_added_id(e->tok, STR("<|image_pad|>")),
                              tokenizer_added_id(e->tok, STR("<|video_pad|>"))};
     uint32_t n = 0, row = 0;
@@ -148,7 +149,7 @@ static void case_load(seen_case *c, const char *name, const clef_engine *e) {
     if (safetensors_open(&c->tensors, path, &err) != CLEF_OK) fail_msg("%s", err.text);
     read_record(c);
     read_items(c);
-    position_picture at[64];
+    position_picture at[64] = {{0}};
     const uint32_t n = find_pictures(c, e, at);
     c->positions = arena_alloc(&c->mem, c->in.n_tokens, sizeof *c->positions);
     assert_non_null(c->positions);
@@ -392,7 +393,7 @@ static const position *wrong_positions(seen_case *c, const clef_engine *e, fault
         out[i].axis[2] = c->positions[i].axis[1];
     }
     if (f != LONG_JUMP) return out;
-    position_picture at[64];
+    position_picture at[64] = {{0}};
     const uint32_t n_pictures = find_pictures(c, e, at);
     for (uint32_t k = 0; k < n_pictures; k++)
         for (uint32_t i = at[k].begin + at[k].rows * at[k].columns; i < n; i++)
@@ -404,7 +405,7 @@ static const position *wrong_positions(seen_case *c, const clef_engine *e, fault
 static const float *const *lay_rows(seen_case *c, const clef_engine *e, fault f) {
     const float **laid = arena_alloc(&c->mem, c->in.n_tokens, sizeof *laid);
     assert_non_null(laid);
-    position_picture at[64];
+    position_picture at[64] = {{0}};
     find_pictures(c, e, at);
     const size_t hidden = e->cfg.hidden;
     for (uint32_t item = 0, k = 0; item < c->n_items; item++) {

@@ -588,7 +588,7 @@ int main(int argc, char **argv) {
     const double seconds = cpu_seconds() - w.start;
     const bind_counts counts = bind_parameters(&cfg);
     printf("%s: %u layers, %llu + %llu parameters, %llu bytes of weights in %u + 1 files, %.1f s\n",
-           o.out, cfg.n_layers, (unsigned long long)(counts.language_model + counts.vision),
+           o.out, cfg.n_layers, (unsigned long long)counts.language_model + counts.vision,
            (unsigned long long)counts.head, (unsigned long long)w.total, n_shards, seconds);
     free(w.block);
     free(all.model);

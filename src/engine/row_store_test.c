@@ -3,7 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <string.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -21,19 +21,19 @@ static row_store *open_store(uint64_t max_bytes) {
 
 /* Makes rows whose first value is `value`, lets others find them, and gives them back. */
 static void add(row_store *s, const char *hex, float value) {
-    char name[DIGEST_HEX] = {0};
+    char name[DIGEST_HEX];
     stored_rows *r = row_store_new(FLOATS);
     assert_non_null(r);
     stored_floats(r)[0] = value;
-    memcpy(name, hex, strlen(hex));
+    snprintf(name, sizeof name, "%s", hex);
     row_store_add(s, r, name);
     row_store_release(s, r);
 }
 
 /* The first value under a digest, 0 when there is none. */
 static float value_of(row_store *s, const char *hex) {
-    char name[DIGEST_HEX] = {0};
-    memcpy(name, hex, strlen(hex));
+    char name[DIGEST_HEX];
+    snprintf(name, sizeof name, "%s", hex);
     stored_rows *r = row_store_find(s, name);
     const float value = r == NULL ? 0 : stored_floats(r)[0];
     row_store_release(s, r);

@@ -81,7 +81,8 @@ clef_status sight_load(sight **out, const request *rq, const sight_options *o, a
     sight *s = arena_alloc(mem, 1, sizeof *s);
     media_item *items = arena_alloc(mem, n, sizeof *items);
     prompt_media *media = arena_alloc(mem, n, sizeof *media);
-    stored_rows **rows = arena_alloc(mem, n, sizeof *rows);
+    const size_t pointer = sizeof(stored_rows *); /* NOLINT(bugprone-sizeof-expression) */
+    stored_rows **rows = arena_alloc(mem, n, pointer);
     if (s == NULL || items == NULL || media == NULL || rows == NULL) return clef_fail_memory(err);
     media_options options = o->media;
     options.kwargs = &rq->media.kwargs;
