@@ -14,8 +14,9 @@
 #   make t-NAME       the tests of one module, such as t-json
 #   make clean        removes whatever was built and fetched
 #
-# CC, OPT, CFLAGS and LDFLAGS may be given; B names the build folder. A build with other flags or
-# another compiler needs its own B, because flags are not tracked. V=1 shows the commands.
+# CC, OPT, CFLAGS and LDFLAGS may be given; VIDEO=1 reads video files with FFmpeg's libraries; B
+# names the build folder. A build with other flags or another compiler needs its own B, because
+# flags are not tracked. V=1 shows the commands.
 
 CC ?= cc
 AR ?= ar
@@ -35,11 +36,12 @@ CPPFLAGS += -Iinclude -Isrc -I. -D_XOPEN_SOURCE=700
 CFLAGS_ALL = -std=c11 $(OPT) $(WARN) -ffp-contract=off -fvisibility=hidden -fPIC -pthread $(CFLAGS)
 LDFLAGS_ALL = -pthread $(LDFLAGS)
 # Libraries of libclef; the command line needs two more, for fetching and serving.
-MEDIA_LIBS = -lpng -ljpeg -lwebp -lwebpdemux
+VIDEO_LIBS = $(if $(VIDEO),-lavformat -lavcodec -lswscale -lavutil)
+MEDIA_LIBS = -lpng -ljpeg -lwebp -lwebpdemux $(VIDEO_LIBS)
 LDLIBS_ALL = -lm -lcrypto $(MEDIA_LIBS) $(LDLIBS)
 CLI_LIBS = -lcurl -lmicrohttpd
 
-LIB_SRC := $(filter-out %_test.c,$(wildcard $(patsubst %,src/%/*.c,base text media request checkpoint compute model engine)))
+LIB_SRC := $(filter-out %_test.c src/media/$(if $(VIDEO),video_none,video).c,$(wildcard $(patsubst %,src/%/*.c,base text media request checkpoint compute model engine)))
 CLI_SRC := $(filter-out %_test.c,$(wildcard $(patsubst %,src/%/*.c,fetch server cli)))
 # Tests that take minutes, or packages that `make test` does without.
 LONG_SRC := $(wildcard tests/*_long_test.c)
@@ -119,7 +121,7 @@ $(B)/%.o: %.c Makefile
 
 # ---- tests -----------------------------------------------------------------------------------
 
-TEST_CPPFLAGS = -DTESTDATA='"testdata/"' -DBUILD_DIR='"$(B)/"'
+TEST_CPPFLAGS = -DTESTDATA='"testdata/"' -DBUILD_DIR='"$(B)/"' $(if $(VIDEO),-DCLEF_VIDEO)
 TEST_HELP := $(patsubst %.c,$(B)/%.o,$(filter-out %_test.c,$(wildcard tests/*.c)))
 TEST_LIBS := $(if $(TEST_HELP),$(B)/tests.a) $(if $(CLI_SRC),$(B)/cli.a) $(B)/libclef.a
 
@@ -303,7 +305,8 @@ install: $(B)/clef $(B)/libclef.a $(B)/libclef.so $(B)/clef.1
 	ln -sf $(SONAME) "$(LIBDIR)/libclef.so"
 	install -m 644 include/clef.h "$(INCDIR)/clef.h"
 	install -m 644 $(B)/clef.1 "$(MANDIR)/clef.1"
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' clef.pc.in > "$(LIBDIR)/pkgconfig/clef.pc"
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' \
+	  -e 's|@VIDEO_PC@|$(if $(VIDEO), libavformat libavcodec libswscale libavutil)|' clef.pc.in > "$(LIBDIR)/pkgconfig/clef.pc"
 
 uninstall:
 	rm -f "$(BINDIR)/clef" "$(LIBDIR)/libclef.a" "$(LIBDIR)/libclef.so" "$(LIBDIR)/$(SONAME)" \

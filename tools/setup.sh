@@ -52,6 +52,13 @@ int main(void) { struct jpeg_error_mgr m; return jpeg_std_error(&m) == NULL; }' 
 need libwebp-dev compiles "${cc%% *}" '#include <webp/decode.h>
 #include <webp/demux.h>
 int main(void) { return WebPGetDecoderVersion() + WebPGetDemuxVersion() == 0; }' -lwebp -lwebpdemux
+if [ -n "${VIDEO:-}" ] || [ "$stage" = check ]; then
+    need "libavformat-dev libavcodec-dev libswscale-dev libavutil-dev" compiles "${cc%% *}" '#include <libavformat/avformat.h>
+#include <libavcodec/avcodec.h>
+#include <libswscale/swscale.h>
+int main(void) { return avformat_version() + avcodec_version() + swscale_version() == 0; }' \
+        -lavformat -lavcodec -lswscale -lavutil
+fi
 need libcurl4-openssl-dev compiles "${cc%% *}" '#include <curl/curl.h>
 int main(void) { return curl_version() == NULL; }' -lcurl
 need libmicrohttpd-dev compiles "${cc%% *}" '#include <microhttpd.h>

@@ -2,7 +2,7 @@
  *
  * A picture is decoded, brought to a fixed grid where one is asked for (Pillow's resizing, as the
  * caller of the reference would do it), then to the sides that the reference chooses. A video is a
- * list of pictures here: frames are chosen first, and only those are decoded, one at a time. Frames
+ * list of pictures or a file: frames are chosen first, and one of those is held at a time. Frames
  * become RGB as pictures do; the reference leaves that to its caller and wants three channels. */
 #include "media/media.h"
 
@@ -14,6 +14,7 @@
 #include "media/resize.h"
 #include "media/sample.h"
 #include "media/source.h"
+#include "media/video.h"
 
 enum { CHANNELS = 3, SIDE_256 = 256, SIDE_448 = 448 };
 static const uint64_t DEFAULT_MAX_BYTES = 64u << 20;
@@ -36,19 +37,27 @@ static place place_of_frame(const media_ref *ref, uint32_t frame) {
     return p;
 }
 
-static clef_status decode(image *out, const media_ref *ref, const media_options *o,
-                          const char *where, clef_error *err) {
+static clef_status read_source(str *out, buf *storage, const media_ref *ref, const media_options *o,
+                               const char *where, clef_error *err) {
     const uint64_t max_bytes = o->max_bytes > 0 ? o->max_bytes : DEFAULT_MAX_BYTES;
-    const image_options options = {
+    return source_bytes(out, storage, ref, max_bytes > SIZE_MAX ? SIZE_MAX : (size_t)max_bytes,
+                        o->allow_paths, where, err);
+}
+
+static image_options decoding(const media_options *o, const char *where) {
+    return (image_options){
         .max_pixels = o->max_source_pixels > 0 ? o->max_source_pixels : MEDIA_MOST_PIXELS,
         .exif_rotate = o->exif_rotate,
         .where = where,
     };
+}
+
+static clef_status decode(image *out, const media_ref *ref, const media_options *o,
+                          const char *where, clef_error *err) {
+    const image_options options = decoding(o, where);
     str bytes = {0};
     buf storage = {0};
-    clef_status s =
-        source_bytes(&bytes, &storage, ref, max_bytes > SIZE_MAX ? SIZE_MAX : (size_t)max_bytes,
-                     o->allow_paths, where, err);
+    clef_status s = read_source(&bytes, &storage, ref, o, where, err);
     if (s == CLEF_OK) s = image_decode(out, bytes, &options, err);
     buf_free(&storage);
     return s;
@@ -165,65 +174,131 @@ static clef_status load_picture(media_item *item, const media_ref *ref, const me
 
 /* ---- video ----------------------------------------------------------------------------------- */
 
-/* Decodes sampled frame k and puts it in its place; the first one settles the sides. */
-static clef_status load_frame(media_item *item, uint8_t **rgb, image *sides, const media_ref *ref,
-                              const sample *chosen, uint32_t k, const media_options *o, arena *mem,
-                              clef_error *err) {
-    const media_kwargs *kwargs = o->kwargs == NULL ? &NO_KWARGS : o->kwargs;
-    const media_rules *r = o->rules;
-    const uint32_t number = chosen->frames[k];
-    const place where = place_of_frame(ref, number);
-    image i = {0};
-    TRY(decode(&i, &ref->frames[number], o, where.text, err));
-    clef_status s = CLEF_OK;
-    if (*rgb == NULL) {
-        *sides = (image){.w = i.w, .h = i.h};
-        uint32_t h = 0, w = 0;
-        s = frame_sides(&h, &w, chosen->n, &i, o, kwargs, place_of(ref).text, err);
-        item->grid = (media_grid){chosen->n_groups, h / r->patch, w / r->patch};
-        if (s == CLEF_OK && (*rgb = take_pixels(item, r, mem)) == NULL) s = clef_fail_memory(err);
-    } else if (i.w != sides->w || i.h != sides->h) {
-        s = clef_fail(err, CLEF_ERR_INPUT, "%s: a frame of %u x %u pixels in a video of %u x %u",
-                      where.text, i.w, i.h, sides->w, sides->h);
+/* A video on its way: frames of one size come one at a time, in any order. */
+typedef struct {
+    media_item *item;
+    const media_options *options;
+    const media_ref *ref;
+    sample chosen;
+    uint32_t w, h; /* of the first frame */
+    uint8_t *rgb;  /* NULL until then */
+    arena *mem;
+} film;
+
+/* The first frame settles the sides. */
+static clef_status begin_film(film *f, const image *i, clef_error *err) {
+    const media_kwargs *kwargs = f->options->kwargs == NULL ? &NO_KWARGS : f->options->kwargs;
+    const media_rules *r = f->options->rules;
+    uint32_t h = 0, w = 0;
+    TRY(frame_sides(&h, &w, f->chosen.n, i, f->options, kwargs, place_of(f->ref).text, err));
+    f->w = i->w;
+    f->h = i->h;
+    f->item->grid = (media_grid){f->chosen.n_groups, h / r->patch, w / r->patch};
+    f->rgb = take_pixels(f->item, r, f->mem);
+    return f->rgb == NULL ? clef_fail_memory(err) : CLEF_OK;
+}
+
+/* Puts a frame, number `number` of those given, in every place that it was chosen for. */
+static clef_status add_frame(void *context, uint32_t number, const image *i, clef_error *err) {
+    film *f = context;
+    if (f->rgb == NULL) TRY(begin_film(f, i, err));
+    if (i->w != f->w || i->h != f->h)
+        return clef_fail(err, CLEF_ERR_INPUT, "%s: a frame of %u x %u pixels in a video of %u x %u",
+                         place_of_frame(f->ref, number).text, i->w, i->h, f->w, f->h);
+    const uint32_t patch = f->options->rules->patch;
+    const uint32_t h = f->item->grid.h * patch, w = f->item->grid.w * patch;
+    const size_t bytes = (size_t)h * w * CHANNELS;
+    const uint8_t *first = NULL;
+    for (uint32_t k = 0; k < f->chosen.n; k++) {
+        if (f->chosen.frames[k] != number) continue;
+        uint8_t *to = f->rgb + k * bytes;
+        if (first != NULL)
+            memcpy(to, first, bytes);
+        else
+            TRY(resize_rgb(to, h, w, i->rgb, i->h, i->w, RESIZE_ATEN, err));
+        first = to;
     }
-    if (s == CLEF_OK) {
-        const uint32_t h = item->grid.h * r->patch, w = item->grid.w * r->patch;
-        s = resize_rgb(*rgb + (size_t)k * h * w * CHANNELS, h, w, i.rgb, i.h, i.w, RESIZE_ATEN,
-                       err);
+    return CLEF_OK;
+}
+
+/* Which of n frames were chosen, and the number behind the last of them. */
+static clef_status mark_frames(bool **out, uint32_t *end, const sample *chosen, uint32_t n,
+                               arena *mem, clef_error *err) {
+    bool *wanted = arena_alloc(mem, n, sizeof *wanted);
+    if (wanted == NULL) return clef_fail_memory(err);
+    *end = 0;
+    for (uint32_t k = 0; k < chosen->n; k++) {
+        wanted[chosen->frames[k]] = true;
+        if (chosen->frames[k] >= *end) *end = chosen->frames[k] + 1;
     }
-    image_free(&i);
+    *out = wanted;
+    return CLEF_OK;
+}
+
+static clef_status choose_frames(film *f, uint32_t n_given, double fps, clef_error *err) {
+    TRY(sample_frames(&f->chosen, n_given, fps, f->ref->index, f->options->rules,
+                      f->options->kwargs, place_of(f->ref).text, f->mem, err));
+    f->item->seconds = f->chosen.seconds;
+    f->item->n_frames = f->chosen.n_groups * f->options->rules->temporal;
+    return CLEF_OK;
+}
+
+static clef_status load_list(film *f, clef_error *err) {
+    bool *wanted = NULL;
+    uint32_t end = 0;
+    TRY(choose_frames(f, f->ref->n_frames, 0.0, err));
+    TRY(mark_frames(&wanted, &end, &f->chosen, f->ref->n_frames, f->mem, err));
+    for (uint32_t number = 0; number < end; number++) {
+        if (!wanted[number]) continue;
+        image i = {0};
+        TRY(decode(&i, &f->ref->frames[number], f->options, place_of_frame(f->ref, number).text,
+                   err));
+        const clef_status s = add_frame(f, number, &i, err);
+        image_free(&i);
+        TRY(s);
+    }
+    return CLEF_OK;
+}
+
+static clef_status decode_file(film *f, str bytes, clef_error *err) {
+    const place where = place_of(f->ref);
+    const image_options options = decoding(f->options, where.text);
+    video_facts facts = {0};
+    bool *wanted = NULL;
+    uint32_t end = 0;
+    TRY(video_look(&facts, bytes, &options, err));
+    TRY(choose_frames(f, facts.n_frames, facts.fps, err));
+    TRY(mark_frames(&wanted, &end, &f->chosen, facts.n_frames, f->mem, err));
+    return video_decode(bytes, wanted, end, add_frame, f, &options, err);
+}
+
+static clef_status load_file(film *f, clef_error *err) {
+    str bytes = {0};
+    buf storage = {0};
+    clef_status s = read_source(&bytes, &storage, f->ref, f->options, place_of(f->ref).text, err);
+    if (s == CLEF_OK) s = decode_file(f, bytes, err);
+    buf_free(&storage);
     return s;
 }
 
-static clef_status load_frames(media_item *item, const media_ref *ref, const media_options *o,
-                               arena *mem, clef_error *err) {
-    sample chosen = {0};
-    TRY(sample_frames(&chosen, ref->n_frames, ref->index, o->rules, o->kwargs, place_of(ref).text,
-                      mem, err));
-    item->seconds = chosen.seconds;
-    item->n_frames = chosen.n_groups * o->rules->temporal;
-    uint8_t *rgb = NULL;
-    image sides = {0};
-    for (uint32_t k = 0; k < chosen.n; k++)
-        TRY(load_frame(item, &rgb, &sides, ref, &chosen, k, o, mem, err));
-    assert(rgb != NULL); /* a sample has at least one frame */
-    item->rgb = rgb;
+static clef_status load_video(media_item *item, const media_ref *ref, const media_options *o,
+                              arena *mem, clef_error *err) {
+    film f = {.item = item, .options = o, .ref = ref, .mem = mem};
+    TRY(ref->form == MEDIA_FRAMES ? load_list(&f, err) : load_file(&f, err));
+    assert(f.rgb != NULL); /* a sample has at least one frame */
+    item->rgb = f.rgb;
     const size_t frame_bytes =
         (size_t)item->grid.h * item->grid.w * o->rules->patch * o->rules->patch * CHANNELS;
-    for (uint32_t k = chosen.n; k < item->n_frames; k++)
-        memcpy(rgb + k * frame_bytes, rgb + (k - 1) * frame_bytes, frame_bytes);
+    for (uint32_t k = f.chosen.n; k < item->n_frames; k++)
+        memcpy(f.rgb + k * frame_bytes, f.rgb + (k - 1) * frame_bytes, frame_bytes);
     return CLEF_OK;
 }
 
 clef_status media_load(media_item *out, const media_ref *ref, const media_options *options,
                        arena *mem, clef_error *err) {
     media_item item = {.video = ref->video};
-    if (ref->form == MEDIA_FRAMES) {
-        TRY(load_frames(&item, ref, options, mem, err));
-    } else if (ref->video) {
-        return clef_fail(err, CLEF_ERR_UNSUPPORTED,
-                         "%s: a video file: built without video, wanted a list of frames",
-                         place_of(ref).text);
+    if (ref->video) {
+        TRY(load_video(&item, ref, options, mem, err));
     } else {
         item.backend = options->backend;
         TRY(load_picture(&item, ref, options, mem, err));

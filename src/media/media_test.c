@@ -295,13 +295,6 @@ static void a_broken_frame_is_refused_naming_it(void **state) {
     free_clip(&c);
 }
 
-static void a_video_file_is_refused_in_a_build_without_video(void **state) {
-    (void)state;
-    const media_ref ref = {.form = MEDIA_TEXT, .video = true, .data = STR("AAAA")};
-    expect_refused(&ref, &(media_options){.rules = &RULES}, CLEF_ERR_UNSUPPORTED,
-                   "videos[0]: a video file: built without video");
-}
-
 static void without_resizing_sides_have_to_fit(void **state) {
     (void)state;
     clip c = make_clip(1, 64, 50, 1);
@@ -390,7 +383,6 @@ int main(void) {
         cmocka_unit_test(videos_equal_the_reference_s),
         cmocka_unit_test(a_frame_of_another_size_is_refused_naming_it),
         cmocka_unit_test(a_broken_frame_is_refused_naming_it),
-        cmocka_unit_test(a_video_file_is_refused_in_a_build_without_video),
         cmocka_unit_test(without_resizing_sides_have_to_fit),
         cmocka_unit_test(without_resizing_a_small_picture_stays_small),
         cmocka_unit_test(the_caller_s_limit_lowers_the_size),

@@ -87,14 +87,15 @@ static void stamp(double *seconds, uint32_t n_groups, const uint64_t *numbers, u
     }
 }
 
-clef_status sample_frames(sample *out, uint32_t n_given, uint32_t index, const media_rules *rules,
-                          const media_kwargs *kwargs, const char *where, arena *mem,
-                          clef_error *err) {
+clef_status sample_frames(sample *out, uint32_t n_given, double fps, uint32_t index,
+                          const media_rules *rules, const media_kwargs *kwargs, const char *where,
+                          arena *mem, clef_error *err) {
     static const media_kwargs NONE = {0};
     static const media_metadata UNKNOWN = {0};
     if (kwargs == NULL) kwargs = &NONE;
     const media_metadata *about = index < kwargs->n_metadata ? &kwargs->metadata[index] : &UNKNOWN;
-    const double source_fps = about->fps > 0.0 ? about->fps : DEFAULT_FPS;
+    const double told = about->fps > 0.0 ? about->fps : fps;
+    const double source_fps = told > 0.0 ? told : DEFAULT_FPS;
     const uint64_t total = about->total_num_frames > 0 ? about->total_num_frames : n_given;
     sample s = {.n = n_given};
     if (!kwargs->all_frames) TRY(count_frames(&s.n, total, source_fps, rules, kwargs, where, err));

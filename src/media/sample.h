@@ -13,10 +13,11 @@ typedef struct {
 } sample;
 
 /* Chooses among `n_given` frames as the request's `kwargs` (NULL: none) and the model's rules say;
+ * `fps` is what the frames' source tells (0: nothing), unless the request tells another;
  * `index` is the video's place among the request's videos, which picks its metadata. Everything
  * *out points to lives in `mem`. CLEF_ERR_INPUT when what is asked for cannot be had. */
-clef_status sample_frames(sample *out, uint32_t n_given, uint32_t index, const media_rules *rules,
-                          const media_kwargs *kwargs, const char *where, arena *mem,
-                          clef_error *err);
+clef_status sample_frames(sample *out, uint32_t n_given, double fps, uint32_t index,
+                          const media_rules *rules, const media_kwargs *kwargs, const char *where,
+                          arena *mem, clef_error *err);
 
 #endif

@@ -45,7 +45,7 @@ static void frames_and_stamps_are_the_reference_s(void **state) {
         kwargs.fps_null = kwargs.num_frames > 0;
         sample s = {0};
         clef_error err = {0};
-        if (sample_frames(&s, (uint32_t)total, 0, &RULES, &kwargs, "videos[0]", &mem, &err) !=
+        if (sample_frames(&s, (uint32_t)total, 0.0, 0, &RULES, &kwargs, "videos[0]", &mem, &err) !=
             CLEF_OK)
             fail_msg("total %llu: %s", (unsigned long long)total, err.text);
         const json *indices = recorded_get(row, "indices");
@@ -69,7 +69,7 @@ static void expect_refused(uint32_t n_given, const media_kwargs *kwargs, clef_st
     sample s = {0};
     clef_error err = {0};
     const clef_status found =
-        sample_frames(&s, n_given, 0, &RULES, kwargs, "videos[0]", &mem, &err);
+        sample_frames(&s, n_given, 0.0, 0, &RULES, kwargs, "videos[0]", &mem, &err);
     if (found != status || strstr(err.text, sentence) == NULL)
         fail_msg("found %d %s\n wanted %d %s", found, err.text, status, sentence);
     assert_null(s.frames);
@@ -108,8 +108,8 @@ static clef_status sample_once(void *context, clef_error *err) {
     (void)context;
     arena mem = {0};
     sample s = {0};
-    const clef_status status =
-        sample_frames(&s, 50000, 0, &RULES, &(media_kwargs){.all_frames = true}, "v", &mem, err);
+    const clef_status status = sample_frames(&s, 50000, 0.0, 0, &RULES,
+                                             &(media_kwargs){.all_frames = true}, "v", &mem, err);
     arena_free(&mem);
     return status;
 }

@@ -14,6 +14,7 @@ What comes out (testdata/README.md has the forms):
                        and the patch rows, as SHA-256
   resize.json          sizes and both libraries' results, on pictures that a formula makes
   sizes.json           smart_resize of images and of videos
+  exact.avi rising.mp4 clips for builds with video, made by Debian's ffmpeg
   videos.json          frames taken, timestamps, and whole videos through the processor
 """
 import ast
@@ -24,6 +25,7 @@ import math
 import os
 import random
 import struct
+import subprocess
 import sys
 import zipfile
 import zlib
@@ -385,6 +387,19 @@ def record_videos(files):
     write_rows("videos.json", samples=samples, videos=videos)
 
 
+def record_clips():
+    """Two small files for builds with video: noise stored without loss, and gray that rises frame by frame, in
+    a codec that reorders frames. They say what they hold, so no golden is needed."""
+    size = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "32x48", "-r", "10", "-i", "-", "-map_metadata", "-1",
+            "-fflags", "+bitexact", "-flags:v", "+bitexact", "-threads", "1"]
+    exact = b"".join(noise(48, 32, 3, 300 + i, 4).astype(np.uint8).tobytes() for i in range(20))
+    rising = b"".join(bytes([10 * i + 10]) * (32 * 48 * 3) for i in range(20))
+    for name, frames, codec in (("exact.avi", exact, ["-c:v", "ffv1", "-pix_fmt", "bgr0"]),
+                                ("rising.mp4", rising, ["-c:v", "libx264", "-bf", "3", "-pix_fmt", "yuv420p",
+                                                        "-qp", "1", "-colorspace", "smpte170m"])):
+        subprocess.run(["ffmpeg", "-v", "error", "-y", *size, *codec, os.path.join(OUT, name)], input=frames, check=True)
+
+
 def main():
     os.makedirs(OUT, exist_ok=True)
     photo = Image.open(sys.argv[1]).convert("RGB").resize((212, 248), Image.BICUBIC)
@@ -394,6 +409,7 @@ def main():
     record_resize()
     record_sizes(wheel)
     record_videos(files)
+    record_clips()
 
 
 main()
