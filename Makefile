@@ -39,6 +39,8 @@ LDFLAGS_ALL = -pthread $(LDFLAGS)
 VIDEO_LIBS = $(if $(VIDEO),-lavformat -lavcodec -lswscale -lavutil)
 MEDIA_LIBS = -lpng -ljpeg -lwebp -lwebpdemux $(VIDEO_LIBS)
 LDLIBS_ALL = -lm -lcrypto $(MEDIA_LIBS) $(LDLIBS)
+# Tests write compressed files of their own.
+TEST_LDLIBS = -lcmocka -lz
 CLI_LIBS = -lcurl -lmicrohttpd
 
 LIB_SRC := $(filter-out %_test.c src/media/$(if $(VIDEO),video_none,video).c,$(wildcard $(patsubst %,src/%/*.c,base text media request checkpoint compute model engine)))
@@ -136,7 +138,7 @@ $(OOM_BIN): private LDFLAGS_ALL += -Wl,--wrap=malloc,--wrap=calloc,--wrap=reallo
 
 $(TEST_BIN) $(LONG_BIN): $(B)/%: %.c $(TEST_LIBS) Makefile
 	@mkdir -p $(@D)
-	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(TEST_LIBS) -lcmocka -lz $(CLI_LIBS) $(LDLIBS_ALL)
+	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(TEST_LIBS) $(TEST_LDLIBS) $(CLI_LIBS) $(LDLIBS_ALL)
 
 $(TOOL_BIN): $(B)/%: %.c $(B)/libclef.a Makefile
 	@mkdir -p $(@D)
@@ -225,6 +227,7 @@ ARM_TESTS = $(patsubst %,build/arm/src/compute/%_test,fmath kernels linear rows 
 test-arm:
 	@tools/setup.sh arm
 	@$(SUBMAKE) $(ARM_TESTS) B=build/arm CC=aarch64-linux-gnu-gcc CLI_SRC= CLI_LIBS= MEDIA_LIBS= \
+	  TEST_LDLIBS=-lcmocka \
 	  LIB_SRC="$(filter-out %_test.c,$(wildcard src/base/*.c src/compute/*.c))"
 	@RUN=qemu-aarch64 tools/run_tests $(ARM_TESTS)
 
