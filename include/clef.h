@@ -153,6 +153,8 @@ typedef struct {
     clef_grid grid;
     uint64_t max_pixels; /* pictures are made at most this large; 0: the model's bound */
     int exif_rotate;     /* nonzero: turn pictures as their files say; the reference does not */
+    uint64_t max_picture_bytes, max_picture_pixels; /* of a file; more is CLEF_ERR_LIMIT; 0: 64 MiB
+                                                       and 178,956,970 */
 } clef_ask_options;
 
 /* Answers one request (JSON; README.md has its members). `options` may be NULL. Free the answer

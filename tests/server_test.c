@@ -346,6 +346,47 @@ static void a_state_too_long_is_413_unless_cutting_is_asked_for(void **state) {
     buf_free(&body);
 }
 
+/* A grey PNG of 2 x 2 pixels. */
+#define PNG                                                                                        \
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAAAAABX3VL4AAAADklEQVR4nGNoaGBoaAAABgYCASzBUNcAAAAASUVORK5C" \
+    "YII="
+
+static void pictures_are_held_to_limits_and_never_fetched(void **state) {
+    (void)state;
+    running v = START("--model", TESTDATA "toy-vision", "--max-image-bytes", "1000",
+                      "--max-image-pixels", "1000", "--max-images", "2");
+    static const struct {
+        const char *images;
+        int status;
+        const char *words;
+    } CASES[] = {
+        {"[\"file:///etc/passwd\"]", 422, "[\"body\", \"images\", 0]"},
+        {"[\"http://127.0.0.1/x.png\"]", 422, "[\"body\", \"images\", 0]"},
+        {"[\"data:image/png;base64,AAAA\"]", 422, "[\"body\", \"images\", 0]"},
+        {"[1]", 422, "[\"body\", \"images\", 0]"},
+        {"[\"" PNG "\",\"" PNG "\",\"" PNG "\"]", 422, "at most 2 images, got 3"},
+        {"[\"" PNG "\"]", 200, "\"answers\""},
+        {"[{\"content_type\":\"image/png\",\"base64\":\"" PNG "\"}]", 200, "\"answers\""},
+        {"[{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:image/png;base64," PNG "\"}}]",
+         200, "\"answers\""},
+        {"[\"" PNG PNG PNG PNG PNG PNG PNG PNG PNG PNG PNG PNG PNG PNG PNG PNG "\"]", 422,
+         "[\"body\", \"images\", 0]"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        char body[4000];
+        snprintf(body, sizeof body,
+                 "{\"state\":\"\",\"images\":%s,\"questions\":{\"q\":{\"type\":\"noul\"}}}",
+                 CASES[i].images);
+        expect(post(v.port, body), CASES[i].status, CASES[i].words);
+    }
+    /* 2,000 x 2,000 pixels by its header, and nothing behind it. */
+    expect(post(v.port,
+                "{\"state\":\"\",\"images\":[\"iVBORw0KGgoAAAANSUhEUgAAB9AAAAfQCAAAAAC/U5ul\"]"
+                ",\"questions\":{\"q\":{\"type\":\"noul\"}}}"),
+           422, "[\"body\", \"images\", 0]");
+    stop(&v);
+}
+
 /* ---- framing ------------------------------------------------------------------------------- */
 
 #define SMUGGLED "GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -594,6 +635,7 @@ int main(void) {
         cmocka_unit_test(a_body_beyond_the_limit_is_413_at_once),
         cmocka_unit_test(a_megabyte_of_nesting_or_id_does_no_harm),
         cmocka_unit_test(a_state_too_long_is_413_unless_cutting_is_asked_for),
+        cmocka_unit_test(pictures_are_held_to_limits_and_never_fetched),
         cmocka_unit_test(bad_framing_is_one_400_and_the_end),
         cmocka_unit_test(a_body_that_breaks_after_its_answer_gets_no_second_one),
         cmocka_unit_test(long_heads_are_414_and_431),

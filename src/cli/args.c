@@ -467,6 +467,13 @@ const option_spec option_table[N_OPTIONS] = {
                            .help = "Levels of a score. Default 10."},
     [OPTION_MAX_IMAGES] = {"max-images", VALUE_NUMBER, "N", 0, 1000, .commands = BIT(SERVE),
                            .help = "Images of a request. Default 8."},
+    [OPTION_MAX_IMAGE_BYTES] = {"max-image-bytes", VALUE_NUMBER, "N", 1, 1 << 26,
+                                .commands = BIT(SERVE),
+                                .help = "Bytes of an image's file. Default 12582912."},
+    [OPTION_MAX_IMAGE_PIXELS] = {"max-image-pixels", VALUE_NUMBER, "N", 1, 178956970,
+                                 .commands = BIT(SERVE),
+                                 .help = "Pixels of an image, read from its header before it is "
+                                         "decoded. Default 16777216."},
     [OPTION_MAX_BATCH] = {"max-batch", VALUE_NUMBER, "N", 1, 100000, .commands = BIT(SERVE),
                           .help = "Requests in one body of /v1/systemone/batch. Default 256; a "
                                   "batch also has to fit into the queue."},
@@ -633,8 +640,7 @@ static void add_wanted(char *out, size_t size, const option_spec *spec) {
                  (unsigned long long)spec->max);
     } else if (spec->kind == VALUE_SHARE) {
         snprintf(out, size, "a decimal number, more than 0 and at most 1");
-    } else if (spec->kind == VALUE_TEXT || spec->kind == VALUE_LIST ||
-               spec->kind == VALUE_REPEAT) {
+    } else if (spec->kind == VALUE_TEXT || spec->kind == VALUE_LIST || spec->kind == VALUE_REPEAT) {
         snprintf(out, size, "%s", spec->value);
     } else {
         size_t used = 0;
@@ -762,9 +768,8 @@ static clef_status read_operand(args *out, const char *text, clef_error *err) {
 
 /* Recorded runs, or another checkpoint and requests. */
 static clef_status check_gate(const args *a, clef_error *err) {
-    static const option_id oracle_only[] = {OPTION_RED, OPTION_MAX_DP, OPTION_MEAN_DP,
-                                            OPTION_MARGIN, OPTION_FIXTURES,
-                                            OPTION_IMAGES};
+    static const option_id oracle_only[] = {OPTION_RED,    OPTION_MAX_DP,   OPTION_MEAN_DP,
+                                            OPTION_MARGIN, OPTION_FIXTURES, OPTION_IMAGES};
     const option_value *o = a->options;
     if (!o[OPTION_AGAINST].given) {
         if (o[OPTION_REQUESTS].given)

@@ -56,6 +56,8 @@ static service_rules rules_of(const args *a) {
                   .origins = o[OPTION_ALLOW_ORIGIN].list,
                   .n_origins = o[OPTION_ALLOW_ORIGIN].n_list},
     };
+    r.ask.max_picture_bytes = number(a, OPTION_MAX_IMAGE_BYTES, 12 << 20);
+    r.ask.max_picture_pixels = number(a, OPTION_MAX_IMAGE_PIXELS, 16 << 20);
     r.ask.timeout_s = (double)number(a, OPTION_DEADLINE, 0);
     return r;
 }
