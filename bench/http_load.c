@@ -73,8 +73,9 @@ static int by_time(const void *a, const void *b) {
 
 int main(int argc, char **argv) {
     if (argc < 3) die("usage: http_load PORT BODY-FILE [CONNECTIONS [SECONDS]]");
-    const int n = argc > 3 ? atoi(argv[3]) : 16;
-    const double seconds = argc > 4 ? atof(argv[4]) : 5;
+    const int n = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 16;
+    const int port = (int)strtol(argv[1], NULL, 10);
+    const double seconds = argc > 4 ? strtod(argv[4], NULL) : 5;
     if (n < 1 || n > MAX_CONNECTIONS) die("wanted 1 to 1024 connections");
     buf body = {0}, request = {0};
     if (file_read(&body, argv[2], 1 << 24, NULL) != CLEF_OK) die(argv[2]);
@@ -87,7 +88,7 @@ int main(int argc, char **argv) {
     double *times = malloc(MAX_SAMPLES * sizeof *times);
     if (fds == NULL || clients == NULL || times == NULL || request.failed) die("memory");
     for (int i = 0; i < n; i++) {
-        fds[i] = (struct pollfd){.fd = connect_to(atoi(argv[1])), .events = POLLIN};
+        fds[i] = (struct pollfd){.fd = connect_to(port), .events = POLLIN};
         ask(fds[i].fd, &clients[i], (str){request.p, request.n});
     }
     size_t answered = 0, others = 0;

@@ -34,5 +34,10 @@ With the real checkpoint, a folder with the 19 files of Cloudflare/clef-flash (1
     ./clef info ./clef-flash
     ./clef ask --model ./clef-flash --request examples/request.json --pretty
 
+As a server, with a page to try it at http://127.0.0.1:8423 (the toy will do too: --model build/demo/toy):
+
+    ./clef serve --model ./clef-flash
+    curl -s http://127.0.0.1:8423/v1/systemone -d @examples/request.json
+
 A copy in the local hub cache is found by its name: --model Cloudflare/clef-flash
 END
