@@ -135,6 +135,13 @@ def publish(folder, model):
         "Unnamed.revision": whole, "Unnamed.tree": [dict(one, oid="../../x")],
         "Vast.revision": whole, "Vast.tree": [dict(one, size=1 << 42)],
         "Empty.revision": whole, "Empty.tree": [],
+        "Same.revision": whole,
+        "Same.tree": [dict(e, path=p) for e in listing if e["path"] == "config.json"
+                      for p in ("config.json", "copies/1.json", "copies/2.json")],
+        "Sizes.revision": whole, "Sizes.tree": [one, dict(one, path="x.json", size=3)],
+        "Twice.revision": whole, "Twice.tree": [one, one],
+        "Twins.revision": whole, "Twins.tree": [one, dict(one, path="Config.json")],
+        "Below.revision": whole, "Below.tree": [one, dict(one, path="config.json/x")],
         "Object.revision": whole, "Object.tree": {"error": "no"},
         "Moved.revision": {"sha": "../../etc"},
         "clef-flash.revision": whole, "clef-flash.tree": listing,
@@ -198,6 +205,7 @@ http {
             rewrite ^/Org/Gated/(.*)$ /Org/Toy/$1 last;
         }
         location ~ ^/Org/[A-Za-z]+/resolve/%(commit)s/(.*\\.safetensors)$ { return 302 https://127.0.0.2:%(content)d/blobs/$1?%(signature)s; }
+        location ~ ^/Org/Same/resolve/%(commit)s/copies/ { try_files /config.json =404; }
         location ~ ^/Org/[A-Za-z]+/resolve/%(commit)s/(.*)$ { try_files /$1 =404; }
         location / { add_header X-Error-Message 'Repository not found' always; return 404; }
     }

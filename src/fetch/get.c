@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,6 @@
 
 #include "base/pool.h"
 #include "checkpoint/hub.h"
-#include "checkpoint/output.h"
 #include "fetch/manifest.h"
 #include "fetch/want.h"
 
@@ -102,6 +102,11 @@ static clef_status place_of(buf *path, const run *r, size_t file, clef_error *er
     return buf_status(path, err);
 }
 
+/* In the cache a content is one file, however many names it has: its first name's. */
+static bool is_copy(const run *r, size_t file) {
+    return r->o->dir == NULL && r->w.files[file].original != file;
+}
+
 /* ---- one file -------------------------------------------------------------------------------- */
 
 /* Bytes of a file on the disk were read. */
@@ -136,6 +141,7 @@ static bool on_stop(void *user) {
 
 static void check_file(void *context, size_t file, unsigned worker) {
     run *r = context;
+    if (is_copy(r, file)) return;
     job j = {r, file};
     const want_file *f = &r->w.files[file];
     clef_error err = {0};
@@ -159,7 +165,7 @@ static void check_file(void *context, size_t file, unsigned worker) {
 
 static void fetch_file(void *context, size_t file, unsigned worker) {
     run *r = context;
-    if (r->files[file].there || is_stopped(r)) return;
+    if (r->files[file].there || is_copy(r, file) || is_stopped(r)) return;
     job j = {r, file};
     const want_file *f = &r->w.files[file];
     const download d = {.http = r->connections[worker],
@@ -185,6 +191,15 @@ static void fetch_file(void *context, size_t file, unsigned worker) {
     set_have(r, file, f->wanted.size);
     tell(r, GET_FETCHED, file, f->wanted.size, NULL);
     pthread_mutex_unlock(&r->lock);
+}
+
+/* Once the contents are there, so are the other files that have them. */
+static void take_copies(run *r) {
+    for (size_t i = 0; i < r->w.n_files; i++) {
+        if (!is_copy(r, i)) continue;
+        set_have(r, i, r->w.files[i].wanted.size);
+        tell(r, GET_PRESENT, i, r->w.files[i].wanted.size, NULL);
+    }
 }
 
 /* ---- the folder ------------------------------------------------------------------------------ */
@@ -235,7 +250,7 @@ static clef_status open_root(run *r, clef_error *err) {
 static clef_status check_room(const run *r, clef_error *err) {
     uint64_t missing = 0;
     for (size_t i = 0; i < r->w.n_files; i++) {
-        if (r->files[i].there) continue;
+        if (r->files[i].there || is_copy(r, i)) continue;
         buf path = {0};
         TRY(place_of(&path, r, i, err));
         const uint64_t room = part_room(r->root, path.p, &r->w.files[i].wanted);
@@ -253,11 +268,26 @@ static clef_status check_room(const run *r, clef_error *err) {
                      r->root_label, (double)missing / 1e9, need / 1e9, free / 1e9);
 }
 
+/* Makes `name` of the folder a link to `target`. A reader finds the old one or the new one. No file
+ * of a model is called NAME.part (want.c). */
+static bool set_link(int folder, const char *name, const char *target) {
+    char old[256], fresh[NAME_MAX + 1];
+    const ssize_t n = readlinkat(folder, name, old, sizeof old);
+    if (n > 0 && str_equal((str){old, (size_t)n}, str_of(target))) return true;
+    const int length = snprintf(fresh, sizeof fresh, "%s.part", name);
+    if (length < 0 || (size_t)length >= sizeof fresh) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    if (unlinkat(folder, fresh, 0) != 0 && errno != ENOENT) return false;
+    return symlinkat(target, folder, fresh) == 0 && renameat(folder, fresh, folder, name) == 0;
+}
+
 /* The link of one file of the snapshot: as many steps up as it takes to reach the model's folder.
  */
 static clef_status link_file(const run *r, const want_file *f, clef_error *err) {
-    buf path = {0}, target = {0}, folder = {0};
-    buf_printf(&path, "%s/snapshots/%s/%s", r->root_label, r->w.commit, f->path);
+    buf path = {0}, target = {0};
+    buf_printf(&path, "snapshots/%s/%s", r->w.commit, f->path);
     buf_add_text(&target, "../../");
     for (const char *c = f->path; *c != '\0'; c++)
         if (*c == '/') buf_add_text(&target, "../");
@@ -265,32 +295,28 @@ static clef_status link_file(const run *r, const want_file *f, clef_error *err) 
     clef_status s = buf_status(&path, err);
     if (s == CLEF_OK) s = buf_status(&target, err);
     if (s == CLEF_OK) {
-        buf_add(&folder, path.p, (size_t)(strrchr(path.p, '/') - path.p));
-        s = buf_status(&folder, err);
+        const char *name = NULL;
+        const int folder = part_folder(&name, r->root, path.p, true);
+        if (folder < 0)
+            s = clef_fail(err, CLEF_ERR_IO, "%s/%s: its folder cannot be made: %s", r->root_label,
+                          path.p, strerror(errno));
+        else if (!set_link(folder, name, target.p))
+            s = clef_fail(err, CLEF_ERR_IO,
+                          "%s/%s: cannot be linked: %s; --dir fetches into a folder without links",
+                          r->root_label, path.p, strerror(errno));
+        if (folder >= 0) close(folder);
     }
-    if (s == CLEF_OK) s = make_folders(folder.p, err);
-    if (s == CLEF_OK && unlink(path.p) != 0 && errno != ENOENT)
-        s = clef_fail(err, CLEF_ERR_IO, "%s: cannot be replaced: %s", path.p, strerror(errno));
-    if (s == CLEF_OK && symlink(target.p, path.p) != 0)
-        s = clef_fail(err, CLEF_ERR_IO,
-                      "%s: cannot be linked: %s; --dir fetches into a folder without links", path.p,
-                      strerror(errno));
     buf_free(&path);
     buf_free(&target);
-    buf_free(&folder);
     return s;
 }
 
-/* refs/{revision}, through a rename, since readers take no lock. */
+/* refs/{revision}, which names the commit. */
 static clef_status write_ref(const run *r, const char *revision, clef_error *err) {
-    char hex[DIGEST_HEX];
     buf path = {0};
-    buf_printf(&path, "%s/refs/%s", r->root_label, revision);
-    TRY(buf_status(&path, err));
-    char *slash = strrchr(path.p, '/');
-    *slash = '\0';
-    clef_status s = make_folders(path.p, err);
-    if (s == CLEF_OK) s = output_text(path.p, slash + 1, str_of(r->w.commit), hex, err);
+    buf_printf(&path, "refs/%s", revision);
+    clef_status s = buf_status(&path, err);
+    if (s == CLEF_OK) s = part_text(r->root, r->root_label, path.p, str_of(r->w.commit), err);
     buf_free(&path);
     return s;
 }
@@ -320,7 +346,7 @@ static clef_status check_options(const get_options *o, clef_error *err) {
         return clef_fail(err, CLEF_ERR_INPUT, "'%s': wanted a name of the form Org/Name", o->repo);
     const char *why = NULL;
     if (o->revision != NULL && !manifest_is_path(str_of(o->revision), &why))
-        return clef_fail(err, CLEF_ERR_INPUT, "--revision: '%s' %s", o->revision, why);
+        return clef_fail(err, CLEF_ERR_INPUT, "--revision: '%s' is refused: %s", o->revision, why);
     if (o->jobs > MAX_JOBS)
         return clef_fail(err, CLEF_ERR_INPUT, "%u files at a time, the limit is %d", o->jobs,
                          MAX_JOBS);
@@ -383,6 +409,7 @@ static clef_status fetch_all(run *r, get_result *out, clef_error *err) {
     if (s == CLEF_OK) s = check_room(r, err);
     if (s == CLEF_OK) s = each_file(r, p, fetch_file, err);
     pool_close(p);
+    if (s == CLEF_OK) take_copies(r);
     char *folder = NULL;
     if (s == CLEF_OK) s = publish(r, &folder, err);
     if (s != CLEF_OK) return s;

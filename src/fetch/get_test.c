@@ -332,6 +332,50 @@ static void the_hub_cache_gets_blobs_links_and_a_reference(void **state) {
     end(&f);
 }
 
+/* The cache names content, so files with the same bytes are one blob: one job has to fetch it. */
+static void files_of_one_content_are_fetched_once_into_the_cache(void **state) {
+    (void)state;
+    fetch f;
+    begin(&f);
+    f.options.repo = "Org/Same";
+    f.options.dir = NULL;
+    f.options.all = true;
+    f.options.jobs = 3;
+    arrived(&f);
+    assert_int_equal(rig_count(&servers, "hub", "GET\t/config.json"), 1);
+    assert_true(f.result.n_files == 3 && f.result.n_fetched == 1 && f.n_present == 2);
+    char path[1024];
+    for (unsigned i = 1; i <= 2; i++) {
+        snprintf(path, sizeof path, "%s/copies/%u.json", f.result.folder, i);
+        assert_true(rig_same(path, RIG_MODEL "/config.json"));
+    }
+    arrived(&f);
+    assert_int_equal(f.n_present, 3);
+    f.options.dir = f.dir;
+    arrived(&f);
+    assert_int_equal(f.result.n_fetched, 3);
+    end(&f);
+}
+
+static void links_in_the_cache_lead_nothing_out_of_it(void **state) {
+    (void)state;
+    static const char *const planted[] = {"snapshots", "refs", "blobs"};
+    for (size_t i = 0; i < sizeof planted / sizeof *planted; i++) {
+        fetch f;
+        begin(&f);
+        f.options.dir = NULL;
+        char link[100];
+        folder_make(&f.home, "hub");
+        folder_make(&f.home, "hub/models--Org--Toy");
+        folder_make(&f.home, "elsewhere");
+        snprintf(link, sizeof link, "hub/models--Org--Toy/%s", planted[i]);
+        folder_link(&f.home, link, "../../elsewhere");
+        refused(&f, CLEF_ERR_IO, "its folder cannot be made: Not a directory");
+        assert_int_equal(count_entries(folder_path(&f.home, "elsewhere")), 0);
+        end(&f);
+    }
+}
+
 static void other_revisions_have_their_own_references(void **state) {
     (void)state;
     fetch f;
@@ -345,7 +389,7 @@ static void other_revisions_have_their_own_references(void **state) {
     arrived(&f);
     assert_int_equal(count_entries(folder_path(&f.home, "hub/models--Org--Toy/refs")), 3);
     f.options.revision = "../../x";
-    refused(&f, CLEF_ERR_INPUT, "--revision: '../../x'");
+    refused(&f, CLEF_ERR_INPUT, "--revision: '../../x' is refused: it has a part");
     end(&f);
 }
 
@@ -545,12 +589,16 @@ static void a_hub_that_is_wrong_is_refused(void **state) {
         const char *words;
     } cases[] = {
         {"Org/Liar", CLEF_ERR_FORMAT, "what came has the sum"},
-        {"Org/Climbs", CLEF_ERR_FORMAT, "Org/Climbs: the path 'a/../../config.json'"},
+        {"Org/Climbs", CLEF_ERR_FORMAT, "the path 'a/../../config.json' is refused: it has a part"},
         {"Org/Rooted", CLEF_ERR_FORMAT, "Org/Rooted: the path '/config.json'"},
         {"Org/Partly", CLEF_ERR_UNSUPPORTED, "the path 'config.json.part' is one that fetching"},
         {"Org/Unsized", CLEF_ERR_FORMAT, "'config.json' without an oid of 40 digits and a size"},
         {"Org/Unnamed", CLEF_ERR_FORMAT, "'config.json' without an oid of 40 digits and a size"},
         {"Org/Empty", CLEF_ERR_INPUT, "Org/Empty: nothing there"},
+        {"Org/Twice", CLEF_ERR_FORMAT, "'config.json' and 'config.json' are one file"},
+        {"Org/Twins", CLEF_ERR_FORMAT, "are one file where case does not count"},
+        {"Org/Below", CLEF_ERR_FORMAT, "'config.json' is a file, and a folder for"},
+        {"Org/Sizes", CLEF_ERR_FORMAT, "have one sum and two sizes"},
         {"Org/Object", CLEF_ERR_FORMAT, "an object, wanted an array of files"},
         {"Org/Moved", CLEF_ERR_FORMAT, "no \"sha\" with a commit in the answer"},
         {"Org/Garbled", CLEF_ERR_FORMAT, "revision/main"},
@@ -796,6 +844,8 @@ int main(void) {
         cmocka_unit_test(a_token_opens_a_gated_model_and_reaches_the_hub_alone),
         cmocka_unit_test(a_missing_repository_is_named_by_the_hub),
         cmocka_unit_test(the_hub_cache_gets_blobs_links_and_a_reference),
+        cmocka_unit_test(files_of_one_content_are_fetched_once_into_the_cache),
+        cmocka_unit_test(links_in_the_cache_lead_nothing_out_of_it),
         cmocka_unit_test(other_revisions_have_their_own_references),
         cmocka_unit_test(an_interrupted_cache_holds_no_model),
         cmocka_unit_test(a_model_that_is_not_here_is_met_with_advice),

@@ -52,7 +52,7 @@ bool manifest_is_path(str path, const char **why) {
     return *why == NULL;
 }
 
-static clef_status check_path(str path, const char *label, clef_error *err) {
+clef_status manifest_check_path(str path, const char *label, clef_error *err) {
     const char *why = NULL;
     if (manifest_is_path(path, &why)) return CLEF_OK;
     return clef_fail(err, CLEF_ERR_FORMAT, "%s: the path '%.*s' is refused: %s", label,
@@ -73,28 +73,30 @@ static int compare_folded(const void *a, const void *b) {
     return (x.n > y.n) - (x.n < y.n);
 }
 
-/* Refuses two paths of one file, and a path below another, folded. */
-static clef_status check_twins(const manifest *m, const char *label, clef_error *err) {
-    if (m->n_files < 2) return CLEF_OK;
-    str *sorted = malloc(m->n_files * sizeof *sorted);
-    if (sorted == NULL) return clef_fail_memory(err);
-    for (size_t i = 0; i < m->n_files; i++) sorted[i] = m->files[i].path;
-    qsort(sorted, m->n_files, sizeof *sorted, compare_folded);
-    clef_status s = CLEF_OK;
-    for (size_t i = 1; s == CLEF_OK && i < m->n_files; i++) {
-        const str a = sorted[i - 1], b = sorted[i];
+clef_status manifest_check_twins(str *paths, size_t n, const char *label, clef_error *err) {
+    if (n > 0) qsort(paths, n, sizeof *paths, compare_folded);
+    for (size_t i = 1; i < n; i++) {
+        const str a = paths[i - 1], b = paths[i];
         size_t same = 0;
         while (same < a.n && same < b.n && fold(a.p[same]) == fold(b.p[same])) same++;
         if (same < a.n) continue;
         if (same == b.n)
-            s = clef_fail(err, CLEF_ERR_FORMAT,
-                          "%s: '%s' and '%s' are one file where case does not count", label, a.p,
-                          b.p);
-        else if (b.p[same] == '/')
-            s = clef_fail(err, CLEF_ERR_FORMAT, "%s: '%s' is a file, and a folder for '%s'", label,
-                          a.p, b.p);
+            return clef_fail(err, CLEF_ERR_FORMAT,
+                             "%s: '%.*s' and '%.*s' are one file where case does not count", label,
+                             STR_ARG(a), STR_ARG(b));
+        if (b.p[same] == '/')
+            return clef_fail(err, CLEF_ERR_FORMAT, "%s: '%.*s' is a file, and a folder for '%.*s'",
+                             label, STR_ARG(a), STR_ARG(b));
     }
-    free(sorted);
+    return CLEF_OK;
+}
+
+static clef_status check_files(const manifest *m, const char *label, clef_error *err) {
+    str *paths = calloc(m->n_files, sizeof *paths);
+    if (paths == NULL) return clef_fail_memory(err);
+    for (size_t i = 0; i < m->n_files; i++) paths[i] = m->files[i].path;
+    const clef_status s = manifest_check_twins(paths, m->n_files, label, err);
+    free(paths);
     return s;
 }
 
@@ -107,7 +109,7 @@ static bool is_hex(str s) {
 /* Completes an entry whose size is set. */
 static clef_status set_file(manifest_file *f, str path, str sum, const char *label, arena *mem,
                             clef_error *err) {
-    TRY(check_path(path, label, err));
+    TRY(manifest_check_path(path, label, err));
     if (sum.n != DIGEST_HEX - 1 || !is_hex(sum))
         return clef_fail(err, CLEF_ERR_FORMAT,
                          "%s: the sha256 of '%.*s' is '%.*s', wanted 64 lowercase hexadecimal "
@@ -289,7 +291,7 @@ clef_status manifest_parse(manifest *out, str text, const char *label, clef_erro
                                                    : read_sums(&m, text, label, err);
     if (s == CLEF_OK && m.n_files == 0)
         s = clef_fail(err, CLEF_ERR_FORMAT, "%s: it lists no file", label);
-    if (s == CLEF_OK) s = check_twins(&m, label, err);
+    if (s == CLEF_OK) s = check_files(&m, label, err);
     if (s != CLEF_OK) {
         manifest_free(&m);
         return s;

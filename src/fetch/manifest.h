@@ -65,6 +65,13 @@ bool manifest_is_aside(str path);
  * them "." or "..", printable ASCII without a backslash. On failure *why says what is wrong. */
 bool manifest_is_path(str path, const char **why);
 
+/* The same as a sentence about the list `label`. */
+clef_status manifest_check_path(str path, const char *label, clef_error *err);
+
+/* Refuses two of the paths that are one file where case does not count, and a file that is also a
+ * folder of another. Sorts `paths`. */
+clef_status manifest_check_twins(str *paths, size_t n, const char *label, clef_error *err);
+
 typedef struct {
     const char *dir;            /* a folder */
     const char *repo;           /* "Org/Name"; NULL: that of a snapshot in a hub cache */

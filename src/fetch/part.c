@@ -25,18 +25,16 @@
 static const char note_format[] = "clef-part/1";
 enum { MAX_NOTE = 4096, BLOCK = 1 << 20 };
 
-static clef_status fail_errno(const part *p, const char *what, int why, clef_error *err) {
+static clef_status fail_errno(const char *label, const char *what, int why, clef_error *err) {
     const bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
-    return clef_fail(err, CLEF_ERR_IO, "%s: %s: %s%s", p->label.p, what, strerror(why),
+    return clef_fail(err, CLEF_ERR_IO, "%s: %s: %s%s", label, what, strerror(why),
                      full ? "; make room and give the same command again, it goes on from here"
                           : "");
 }
 
 /* ---- the way to a file ----------------------------------------------------------------------- */
 
-/* Opens the folder that holds `path` below `root`, making what is missing if `make`; *name is the
- * rest of the path. -1 with errno. */
-static int open_folder(const char **name, int root, const char *path, bool make) {
+int part_folder(const char **name, int root, const char *path, bool make) {
     int folder = fcntl(root, F_DUPFD_CLOEXEC, 0);
     const char *at = path;
     for (const char *slash; folder >= 0 && (slash = strchr(at, '/')) != NULL; at = slash + 1) {
@@ -92,7 +90,7 @@ clef_status part_is_there(bool *there, int root, const char *root_label, const c
                           const part_wanted *wanted, part_read *step, void *user, clef_error *err) {
     *there = false;
     const char *name = NULL;
-    const int folder = open_folder(&name, root, path, false);
+    const int folder = part_folder(&name, root, path, false);
     if (folder < 0) return CLEF_OK;
     const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     close(folder);
@@ -118,7 +116,7 @@ clef_status part_is_there(bool *there, int root, const char *root_label, const c
 
 uint64_t part_room(int root, const char *path, const part_wanted *wanted) {
     const char *name = NULL;
-    const int folder = open_folder(&name, root, path, false);
+    const int folder = part_folder(&name, root, path, false);
     uint64_t taken = 0;
     struct stat st;
     buf temporary = {0};
@@ -129,6 +127,61 @@ uint64_t part_room(int root, const char *path, const part_wanted *wanted) {
     buf_free(&temporary);
     if (folder >= 0) close(folder);
     return taken < wanted->size ? wanted->size - taken : 0;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static clef_status write_all(int fd, const void *bytes, size_t n, const char *label,
+                             clef_error *err) {
+    for (const char *at = bytes; n > 0;) {
+        const ssize_t done = write(fd, at, n);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return fail_errno(label, "cannot be written", errno, err);
+        at += done;
+        n -= (size_t)done;
+    }
+    return CLEF_OK;
+}
+
+/* Replaces the file `name` of a folder. The name that the new one has meanwhile is one that no
+ * branch or tag can have, or writing refs/x could destroy refs/x.new. */
+static clef_status write_text(int folder, const char *name, str text, const char *label,
+                              clef_error *err) {
+    buf fresh = {0};
+    buf_printf(&fresh, "%s~", name);
+    TRY(buf_status(&fresh, err));
+    clef_status s = CLEF_OK;
+    const int fd =
+        openat(folder, fresh.p, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        s = fail_errno(label, "cannot be created", errno, err);
+    } else {
+        s = write_all(fd, text.p, text.n, label, err);
+        if (s == CLEF_OK && fsync(fd) != 0) s = fail_errno(label, "cannot be written", errno, err);
+        if (close(fd) != 0 && s == CLEF_OK) s = fail_errno(label, "cannot be written", errno, err);
+        if (s == CLEF_OK && renameat(folder, fresh.p, folder, name) != 0)
+            s = fail_errno(label, "cannot be written", errno, err);
+        if (s != CLEF_OK) unlinkat(folder, fresh.p, 0);
+    }
+    buf_free(&fresh);
+    return s;
+}
+
+clef_status part_text(int root, const char *root_label, const char *path, str text,
+                      clef_error *err) {
+    buf label = {0};
+    buf_printf(&label, "%s/%s", root_label, path);
+    TRY(buf_status(&label, err));
+    const char *name = NULL;
+    const int folder = part_folder(&name, root, path, true);
+    clef_status s = CLEF_OK;
+    if (folder < 0)
+        s = fail_errno(label.p, "its folder cannot be made", errno, err);
+    else
+        s = write_text(folder, name, text, label.p, err);
+    if (folder >= 0) close(folder);
+    buf_free(&label);
+    return s;
 }
 
 /* ---- the note -------------------------------------------------------------------------------- */
@@ -170,38 +223,12 @@ static bool read_note(part *p) {
     return !p->etag.failed && !p->origin.failed;
 }
 
-static clef_status write_all(const part *p, int fd, const void *bytes, size_t n, clef_error *err) {
-    for (const char *at = bytes; n > 0;) {
-        const ssize_t done = write(fd, at, n);
-        if (done < 0 && errno == EINTR) continue;
-        if (done < 0) return fail_errno(p, "cannot be written", errno, err);
-        at += done;
-        n -= (size_t)done;
-    }
-    return CLEF_OK;
-}
-
 static clef_status write_note(part *p, clef_error *err) {
-    buf text = {0}, fresh = {0};
+    buf text = {0};
     note_text(&text, p);
-    buf_printf(&fresh, "%s.new", p->note.p);
     clef_status s = buf_status(&text, err);
-    if (s == CLEF_OK) s = buf_status(&fresh, err);
-    if (s == CLEF_OK) {
-        const int fd =
-            openat(p->folder, fresh.p, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (fd < 0) {
-            s = fail_errno(p, "cannot be created", errno, err);
-        } else {
-            s = write_all(p, fd, text.p, text.n, err);
-            if (close(fd) != 0 && s == CLEF_OK) s = fail_errno(p, "cannot be written", errno, err);
-            if (s == CLEF_OK && renameat(p->folder, fresh.p, p->folder, p->note.p) != 0)
-                s = fail_errno(p, "cannot be written", errno, err);
-            if (s != CLEF_OK) unlinkat(p->folder, fresh.p, 0);
-        }
-    }
+    if (s == CLEF_OK) s = write_text(p->folder, p->note.p, (str){text.p, text.n}, p->label.p, err);
     buf_free(&text);
-    buf_free(&fresh);
     return s;
 }
 
@@ -210,9 +237,9 @@ static clef_status write_note(part *p, clef_error *err) {
 static clef_status open_part(part *p, clef_error *err) {
     p->fd = openat(p->folder, p->temporary.p,
                    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
-    if (p->fd < 0) return fail_errno(p, "cannot be created", errno, err);
+    if (p->fd < 0) return fail_errno(p->label.p, "cannot be created", errno, err);
     struct stat st, named;
-    if (fstat(p->fd, &st) != 0) return fail_errno(p, "cannot be read", errno, err);
+    if (fstat(p->fd, &st) != 0) return fail_errno(p->label.p, "cannot be read", errno, err);
     if (!S_ISREG(st.st_mode))
         return clef_fail(err, CLEF_ERR_IO, "%s.part: not a regular file", p->label.p);
     /* Its owner may have finished between the two calls: the name is then gone, and what is open
@@ -221,7 +248,7 @@ static clef_status open_part(part *p, clef_error *err) {
         fstatat(p->folder, p->temporary.p, &named, AT_SYMLINK_NOFOLLOW) != 0 ||
         named.st_ino != st.st_ino)
         return clef_fail(err, CLEF_ERR_IO, "%s: another program is fetching it now", p->label.p);
-    if (fstat(p->fd, &st) != 0) return fail_errno(p, "cannot be read", errno, err);
+    if (fstat(p->fd, &st) != 0) return fail_errno(p->label.p, "cannot be read", errno, err);
     p->have = (uint64_t)st.st_size;
     return CLEF_OK;
 }
@@ -234,8 +261,8 @@ static clef_status take_room(part *p, clef_error *err) {
     if (why != ENOSPC && why != EDQUOT && why != EFBIG) return CLEF_OK;
     /* What was taken before the room ran out is given back: others need the disk too. */
     if (ftruncate(p->fd, (off_t)p->have) != 0)
-        return fail_errno(p, "no room for it, and none can be given back", errno, err);
-    return fail_errno(p, "no room for it", why, err);
+        return fail_errno(p->label.p, "no room for it, and none can be given back", errno, err);
+    return fail_errno(p->label.p, "no room for it", why, err);
 }
 
 clef_status part_open(part *p, int root, const char *root_label, const char *path,
@@ -244,8 +271,8 @@ clef_status part_open(part *p, int root, const char *root_label, const char *pat
     const char *name = NULL;
     buf_printf(&p->label, "%s/%s", root_label, path);
     TRY(buf_status(&p->label, err));
-    p->folder = open_folder(&name, root, path, true);
-    if (p->folder < 0) return fail_errno(p, "its folder cannot be made", errno, err);
+    p->folder = part_folder(&name, root, path, true);
+    if (p->folder < 0) return fail_errno(p->label.p, "its folder cannot be made", errno, err);
     buf_add_text(&p->name, name);
     buf_printf(&p->temporary, "%s.part", name);
     buf_printf(&p->note, "%s.part.note", name);
@@ -260,7 +287,7 @@ clef_status part_open(part *p, int root, const char *root_label, const char *pat
         TRY(begin_sum(&p->sum, wanted, err));
         TRY(sum_file(p->sum, p->fd, p->have, p->label.p, step, user, err));
         if (lseek(p->fd, (off_t)p->have, SEEK_SET) < 0)
-            return fail_errno(p, "cannot be written", errno, err);
+            return fail_errno(p->label.p, "cannot be written", errno, err);
     }
     return take_room(p, err);
 }
@@ -270,7 +297,7 @@ clef_status part_restart(part *p, clef_error *err) {
     p->sum = NULL;
     p->have = 0;
     if (ftruncate(p->fd, 0) != 0 || lseek(p->fd, 0, SEEK_SET) < 0)
-        return fail_errno(p, "cannot be emptied", errno, err);
+        return fail_errno(p->label.p, "cannot be emptied", errno, err);
     return begin_sum(&p->sum, &p->wanted, err);
 }
 
@@ -294,7 +321,7 @@ clef_status part_write(part *p, const void *bytes, size_t n, clef_error *err) {
         return clef_fail(err, CLEF_ERR_LIMIT,
                          "%s: the server sends more than the %llu bytes it has", p->label.p,
                          (unsigned long long)p->wanted.size);
-    TRY(write_all(p, p->fd, bytes, n, err));
+    TRY(write_all(p->fd, bytes, n, p->label.p, err));
     digest_add(p->sum, bytes, n);
     p->have += n;
     return CLEF_OK;
@@ -309,12 +336,12 @@ clef_status part_finish(part *p, clef_error *err) {
         TRY(part_restart(p, err));
         return CLEF_ERR_FORMAT;
     }
-    if (fsync(p->fd) != 0) return fail_errno(p, "cannot be written", errno, err);
+    if (fsync(p->fd) != 0) return fail_errno(p->label.p, "cannot be written", errno, err);
     if (renameat(p->folder, p->temporary.p, p->folder, p->name.p) != 0)
-        return fail_errno(p, "cannot be given its name", errno, err);
+        return fail_errno(p->label.p, "cannot be given its name", errno, err);
     unlinkat(p->folder, p->note.p, 0);
     if (fsync(p->folder) != 0 && errno != EINVAL) /* a file system without this call */
-        return fail_errno(p, "its folder cannot be written", errno, err);
+        return fail_errno(p->label.p, "its folder cannot be written", errno, err);
     return CLEF_OK;
 }
 

@@ -23,6 +23,15 @@ typedef struct {
     buf etag, origin; /* of the server that gave the bytes; empty where not known */
 } part;
 
+/* Opens the folder that holds `path` below the folder `root` (a descriptor), following no link;
+ * `make`: makes what is missing. *name is the rest of the path. -1 with errno. */
+int part_folder(const char **name, int root, const char *path, bool make);
+
+/* Writes a whole small file at `path` below `root`, which `root_label` names: the old one or the
+ * new one is there at any time. */
+clef_status part_text(int root, const char *root_label, const char *path, str text,
+                      clef_error *err);
+
 /* Called with the bytes of a file on the disk that were read since the last call. */
 typedef clef_status part_read(void *user, size_t n, clef_error *err);
 

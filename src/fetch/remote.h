@@ -9,7 +9,7 @@
 #define REMOTE_MAX_SIZE ((uint64_t)1 << 43)
 
 typedef struct {
-    str path; /* zero-terminated, as the hub says it: check with manifest_is_path before use */
+    str path; /* zero-terminated, as the hub says it: check with manifest_check_path */
     part_wanted wanted;
 } remote_file;
 

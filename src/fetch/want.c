@@ -7,6 +7,7 @@
 #include "fetch/want.h"
 
 #include <fnmatch.h>
+#include <stdlib.h>
 
 #include "base/file.h"
 #include "fetch/manifest.h"
@@ -38,10 +39,8 @@ static bool ends_in(const char *path, const char *tail) {
 }
 
 static clef_status check_path(const char *path, const char *label, clef_error *err) {
-    const char *why = NULL;
-    if (!manifest_is_path(str_of(path), &why))
-        return clef_fail(err, CLEF_ERR_FORMAT, "%s: the path '%s' %s", label, path, why);
-    if (ends_in(path, ".part") || ends_in(path, ".part.note") || ends_in(path, ".part.note.new"))
+    TRY(manifest_check_path(str_of(path), label, err));
+    if (ends_in(path, ".part") || ends_in(path, ".part.note") || ends_in(path, ".part.note~"))
         return clef_fail(err, CLEF_ERR_UNSUPPORTED,
                          "%s: the path '%s' is one that fetching needs for itself", label, path);
     return CLEF_OK;
@@ -61,6 +60,42 @@ static clef_status check_selection(const want *w, const get_options *o, const ch
     if (w->n_files > 0) return CLEF_OK;
     return clef_fail(err, CLEF_ERR_INPUT,
                      "%s: nothing there that the engine needs; --all takes every file", label);
+}
+
+static int by_blob(const void *a, const void *b) {
+    const want_file *x = *(want_file *const *)a, *y = *(want_file *const *)b;
+    const int order = strcmp(x->blob, y->blob);
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
+/* Finds the files of one content, by sorting. */
+static clef_status find_originals(want *w, want_file *files, const char *label, clef_error *err) {
+    want_file **sorted = arena_alloc(&w->mem, w->n_files, sizeof(want_file *));
+    if (sorted == NULL) return clef_fail_memory(err);
+    for (size_t i = 0; i < w->n_files; i++) sorted[i] = &files[i];
+    if (w->n_files > 0) qsort(sorted, w->n_files, sizeof(want_file *), by_blob);
+    for (size_t i = 0; i < w->n_files; i++) {
+        want_file *f = sorted[i];
+        f->original = (size_t)(f - files);
+        if (i == 0 || strcmp(sorted[i - 1]->blob, f->blob) != 0) continue;
+        f->original = sorted[i - 1]->original;
+        if (f->wanted.size != sorted[i - 1]->wanted.size)
+            return clef_fail(err, CLEF_ERR_FORMAT, "%s: '%s' and '%s' have one sum and two sizes",
+                             label, sorted[i - 1]->path, f->path);
+    }
+    return CLEF_OK;
+}
+
+/* Makes `files`, of which w->n_files are selected, those of *w. */
+static clef_status set_files(want *w, want_file *files, const get_options *o, const char *label,
+                             clef_error *err) {
+    w->files = files;
+    TRY(check_selection(w, o, label, err));
+    str *paths = arena_alloc(&w->mem, w->n_files, sizeof *paths);
+    if (paths == NULL) return clef_fail_memory(err);
+    for (size_t i = 0; i < w->n_files; i++) paths[i] = str_of(files[i].path);
+    TRY(manifest_check_twins(paths, w->n_files, label, err));
+    return find_originals(w, files, label, err);
 }
 
 /* ---- sources --------------------------------------------------------------------------------- */
@@ -136,7 +171,6 @@ static clef_status take_manifest(want *w, const manifest *m, const get_options *
     w->commit = keep(w, m->revision);
     want_file *files = arena_alloc(&w->mem, m->n_files, sizeof *files);
     if (w->repo == NULL || w->commit == NULL || files == NULL) return clef_fail_memory(err);
-    w->files = files;
     for (size_t i = 0; i < m->n_files; i++) {
         const manifest_file *f = &m->files[i];
         if (!is_selected(o, f->path.p)) continue;
@@ -148,7 +182,7 @@ static clef_status take_manifest(want *w, const manifest *m, const get_options *
         one->blob = keep(w, str_of(f->sha256));
         if (one->path == NULL || one->blob == NULL) return clef_fail_memory(err);
     }
-    return check_selection(w, o, o->manifest, err);
+    return set_files(w, files, o, o->manifest, err);
 }
 
 /* ---- by hub ---------------------------------------------------------------------------------- */
@@ -182,7 +216,6 @@ static clef_status take_list(want *w, const remote *r, const manifest *table, co
     w->commit = keep(w, str_of(r->commit));
     want_file *files = arena_alloc(&w->mem, r->n_files, sizeof *files);
     if (w->repo == NULL || w->commit == NULL || files == NULL) return clef_fail_memory(err);
-    w->files = files;
     for (size_t i = 0; i < r->n_files; i++) {
         const remote_file *f = &r->files[i];
         if (!is_selected(o, f->path.p)) continue;
@@ -193,7 +226,7 @@ static clef_status take_list(want *w, const remote *r, const manifest *table, co
         if (one->path == NULL || one->blob == NULL) return clef_fail_memory(err);
         if (table->n_files > 0) TRY(hold_to_table(one, table, o->repo, err));
     }
-    return check_selection(w, o, o->repo, err);
+    return set_files(w, files, o, o->repo, err);
 }
 
 static clef_status ask_hub(want *w, const get_options *o, const download *d, clef_error *err) {

@@ -9,6 +9,7 @@
 typedef struct {
     const char *path; /* safe to join to a folder */
     const char *blob; /* what the hub cache calls its content */
+    size_t original;  /* the first file of that content; its own number when it is that */
     part_wanted wanted;
 } want_file;
 
