@@ -86,7 +86,8 @@ static void the_example_links_with_the_shared_library_and_answers(void **state) 
 static void the_example_links_with_the_static_library(void **state) {
     (void)state;
     shell("export PKG_CONFIG_PATH=\"$P/lib/pkgconfig\" && cc examples/ask.c "
-          "$(pkg-config --cflags clef) \"$P/lib/libclef.a\" -lm -lcrypto -lpng -ljpeg -lwebp -lwebpdemux -pthread -o "
+          "$(pkg-config --cflags clef) \"$P/lib/libclef.a\" -lm -lcrypto -lpng -ljpeg -lwebp "
+          "-lwebpdemux -pthread -o "
           "\"$P/ask-static\"");
     shell("\"$P/ask-static\" " TESTDATA
           "toy-r2 < examples/request.json | cmp - \"$P/example.out\"");
