@@ -8,6 +8,7 @@
 #   make asan tsan    the tests under the sanitizers, in their own build folders
 #   make test-arm     the verbs' tests for 64-bit Arm, cross-built, under emulation
 #   make fuzz         every fuzz harness for FUZZ_SECONDS seconds
+#   make clients      the official SDK, a browser and other real clients against the server
 #   make parity       the long comparisons against CPython and the reference tokenizer
 #   make bench        the measured table of the README, MODEL=DIR
 #   make install      PREFIX=/usr/local, DESTDIR=; make uninstall takes it away again
@@ -210,6 +211,14 @@ tsan:
 	@tools/setup.sh test
 	@$(SUBMAKE) run-tests B=build/tsan TEST_SRC="$(THREAD_TESTS)" \
 	  CFLAGS="-fsanitize=thread" LDFLAGS="-fsanitize=thread"
+
+# Real clients, unmodified and pinned, against the server with a toy checkpoint.
+.PHONY: clients
+clients:
+	@tools/setup.sh clients
+	@$(SUBMAKE) all
+	@tools/clients/setup.sh
+	@RUN=build/clients-venv/bin/python tools/run_tests $(wildcard tools/clients/*_test.py)
 
 # Corpora grow under build/fuzz/corpus; what a run finds lies in build/fuzz/found.
 .PHONY: fuzz

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what a make target needs and this machine lacks.
 #
-# Usage: tools/setup.sh demo|test|check|parity|arm
+# Usage: tools/setup.sh demo|test|check|parity|arm|clients
 #
 # Each need is probed by using it (a header that compiles, a command that is found), so nothing is
 # asked of a machine that has it in another way. Missing Debian packages are named first, then
@@ -11,9 +11,9 @@ set -eu
 
 stage=${1:-}
 case $stage in
-demo | test | check | parity | arm) ;;
+demo | test | check | parity | arm | clients) ;;
 *)
-    echo "usage: tools/setup.sh demo|test|check|parity|arm" >&2
+    echo "usage: tools/setup.sh demo|test|check|parity|arm|clients" >&2
     exit 2
     ;;
 esac
@@ -78,8 +78,12 @@ int main(void) { return 0; }' -lcmocka
     need nginx-light nginx_there
     need ca-certificates test -s /etc/ssl/certs/ca-certificates.crt
 fi
-if [ "$stage" = parity ]; then
+if [ "$stage" = parity ] || [ "$stage" = clients ]; then
     need python3-venv python3 -c 'import ensurepip, venv'
+fi
+if [ "$stage" = clients ]; then
+    need curl in_path curl
+    need chromium in_path chromium
 fi
 if [ "$stage" = arm ]; then
     need gcc-aarch64-linux-gnu in_path aarch64-linux-gnu-gcc

@@ -1,0 +1,57 @@
+"""Schemathesis, unmodified, against what /openapi.json promises: for each route valid and broken
+requests; no status 5xx, no status, header, content type or body that the document does not describe, no
+success without a key or with a body that the document forbids. (A body that it allows may still be refused: a
+schema cannot say that two members contradict each other or that a picture can be decoded.) The toy answers
+at once, so most of the time is spent making requests up."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import rig
+
+CHECKS = ["not_a_server_error", "status_code_conformance", "content_type_conformance",
+          "response_headers_conformance", "response_schema_conformance", "negative_data_rejection",
+          "unsupported_method", "ignored_auth", "allow_header_conformance"]
+server = rig.Server("--api-key", "the-key", "--any-model")
+
+
+def _document():
+    status, headers, text = server.ask(None, "/openapi.json", {"Authorization": "Bearer the-key"}, "GET")
+    assert status == 200 and headers["Content-Type"] == "application/json"
+    return rig.json.loads(text)
+
+
+def every_route_of_the_document_is_there():
+    for path, methods in _document()["paths"].items():
+        for method in methods:
+            if method in ("get", "post"):
+                path = path.replace("{account}", "0").replace("{model}", "clef-flash")
+                status = server.ask(None if method == "get" else b"{}", path, {"Authorization": "Bearer the-key"},
+                                    method.upper())[0]
+                assert status == (200 if method == "get" else 422), (path, status)
+
+
+def schemathesis_finds_nothing():
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [os.path.join(os.path.dirname(sys.executable), "schemathesis"), "run", server.url + "/openapi.json",
+             "--checks", ",".join(CHECKS), "-H", "Authorization: Bearer the-key", "--seed", "1",
+             "--phases", "examples,coverage,fuzzing", "-n", "6", "--max-time", "45", "--no-color",
+             "--generation-database", "none", "--suppress-health-check", "all", "--request-timeout", "30"],
+            capture_output=True, text=True, cwd=folder)
+    print(done.stdout + done.stderr)
+    assert done.returncode == 0
+    made = re.search(r"(\d+) generated", done.stdout)
+    assert made and int(made[1]) > 500, "too few requests were made"
+
+
+def no_request_was_a_5xx():
+    text = server.ask(None, "/metrics", {"Authorization": "Bearer the-key"}, "GET")[2].decode()
+    assert "status=\"200\"" in text and not re.search(r'status="5', text), text
+
+
+if __name__ == "__main__":
+    rig.run()
