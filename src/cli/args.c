@@ -374,7 +374,7 @@ const option_spec option_table[N_OPTIONS] = {
     [OPTION_ALLOW_HTTP] = {"allow-http", VALUE_NONE, .commands = BIT(GET),
                            .help = "Also fetch from servers without https. The sums are checked "
                                    "all the same, but a hub's own list of them is then as good "
-                                   "as the way it came."},
+                                   "as the way it came. No token is sent to them."},
     [OPTION_REPO] = {"repo", VALUE_TEXT, "ORG/NAME", .commands = BIT(VERIFY) | BIT(MANIFEST),
                      .help = "Whose files these are. A manifest of another model is refused, "
                              "however well signed."},

@@ -435,6 +435,19 @@ static void a_token_goes_to_its_origin_and_nowhere_else(void **state) {
     folder_remove(g.path);
 }
 
+static void a_token_is_not_sent_unprotected(void **state) {
+    (void)state;
+    const folder f = folder_new();
+    const http_options options = {
+        .allow_http = true, .token = "hf_secret", .token_url = servers.plain};
+    const char *const sources[] = {at(servers.plain, "good"), NULL};
+    rig_forget(&servers);
+    const outcome o = from_into(&f, &options, sources);
+    arrived(&o);
+    assert_true(rig_count(&servers, "mirror", "/good/" FILE_NAME "\t-\t") == 1);
+    folder_remove(f.path);
+}
+
 static void a_token_with_a_line_end_is_refused(void **state) {
     (void)state;
     http *h = NULL;
@@ -490,6 +503,7 @@ int main(void) {
         cmocka_unit_test(a_wrong_certificate_is_final),
         cmocka_unit_test(plain_http_needs_leave),
         cmocka_unit_test(a_token_goes_to_its_origin_and_nowhere_else),
+        cmocka_unit_test(a_token_is_not_sent_unprotected),
         cmocka_unit_test(a_token_with_a_line_end_is_refused),
         cmocka_unit_test(paths_are_encoded_in_urls),
     };

@@ -330,6 +330,9 @@ clef_status http_open(http **out, const http_options *options, clef_error *err) 
     clef_status s = h->curl == NULL ? clef_fail_memory(err) : set_up(h, err);
     if (s == CLEF_OK && options->token != NULL && options->token_url != NULL)
         s = read_url(&h->token_origin, options->token_url, options->allow_http, err);
+    /* Whoever listens on the way could use it. */
+    if (h->token_origin.n > 0 && strncmp(h->token_origin.p, "https:", 6) != 0)
+        h->token_origin.n = 0;
     if (s != CLEF_OK) {
         http_close(h);
         return s;

@@ -9,12 +9,12 @@ typedef struct http http;
 
 /* All zero is the default. The strings and `user` have to outlive the http. */
 typedef struct {
-    const char *ca_file;   /* PEM file of the authorities to trust; NULL: the system's */
-    bool allow_http;       /* plain http:// too, redirects included */
-    const char *token;     /* sent as a bearer token to the origin of token_url and nowhere else */
-    const char *token_url; /* NULL: the token is never sent */
-    unsigned connect_s;    /* seconds to connect; 0: 10 */
-    unsigned stall_s;      /* seconds below 1,024 bytes a second; 0: 30 */
+    const char *ca_file; /* PEM file of the authorities to trust; NULL: the system's */
+    bool allow_http;     /* plain http:// too, redirects included */
+    const char *token;   /* sent as a bearer token to the origin of token_url, and only by https */
+    const char *token_url;    /* NULL: the token is never sent */
+    unsigned connect_s;       /* seconds to connect; 0: 10 */
+    unsigned stall_s;         /* seconds below 1,024 bytes a second; 0: 30 */
     bool (*stop)(void *user); /* asked a few times a second; true ends with CLEF_ERR_CANCELLED */
     void *user;
 } http_options;
