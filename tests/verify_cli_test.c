@@ -80,7 +80,7 @@ static void what_sign_makes_serves_verify_and_minisign(void **state) {
     gives(&f, "$CLEF verify m --key k.key.pub --repo Me/Other", 2, "wanted one of 'Me/Other'");
     gives(&f, "$CLEF verify m", 2, "wanted key 2DC28CC7B26A283B");
     gives(&f, "minisign -S -l -s k.key -m m/clef-manifest.json </dev/null", 0, "");
-    gives(&f, "$CLEF verify m --key k.key.pub", 2, "--legacy allows it");
+    gives(&f, "$CLEF verify m --key k.key.pub", 2, "clef verify --legacy takes it");
     gives(&f, "$CLEF verify m --key k.key.pub --legacy", 0, "6 of 6");
     end(&f);
 }

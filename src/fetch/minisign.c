@@ -188,7 +188,7 @@ static clef_status check_algorithm(const parts *p, minisign_policy policy, const
     if (policy == MINISIGN_LEGACY_TOO) return CLEF_OK;
     return clef_fail(err, CLEF_ERR_FORMAT,
                      "%s: a legacy signature (without prehashing), wanted one of minisign 0.10 or "
-                     "later; --legacy allows it",
+                     "later; clef verify --legacy takes it",
                      label);
 }
 
