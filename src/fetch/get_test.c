@@ -819,6 +819,10 @@ static void options_that_contradict_each_other_are_refused(void **state) {
     f.options.jobs = 1;
     f.options.key = "x";
     refused(&f, CLEF_ERR_INPUT, "--key is for --manifest");
+    f.options.manifest = "https://a.example/m.json?word=secret";
+    refused(&f, CLEF_ERR_INPUT, "https://a.example/m.json: ");
+    assert_null(strstr(f.err.text, "secret"));
+    f.options.manifest = NULL;
     f.options.key = NULL;
     f.options.endpoint = "ftp://127.0.0.1";
     refused(&f, CLEF_ERR_INPUT, "ftp://127.0.0.1");

@@ -24,8 +24,6 @@
 #include "checkpoint/hub.h"
 #include "checkpoint/model_json.h"
 
-#define RELEASE_REPO "Cloudflare/clef-flash"
-
 enum { MAX_PATH = 1024, MAX_PART = 255, MAX_FILES = 65536, MAX_SOURCES = 64, MAX_URL = 2048 };
 static const uint64_t max_size = (uint64_t)1 << 43;
 
@@ -223,11 +221,12 @@ static clef_status read_foreign(const json *root, const char *label, clef_error 
         return clef_fail(err, CLEF_ERR_UNSUPPORTED,
                          "%s: a manifest of the form '%.*s', wanted " MANIFEST_FORMAT, label,
                          STR_ARG(version->text));
-    return clef_fail(err, CLEF_ERR_UNSUPPORTED,
-                     "%s: no \"manifest\": \"" MANIFEST_FORMAT "\" in it; the form of other "
-                     "manifests is not public, so none of them is read (the sums of " RELEASE_REPO
-                     " are built in)",
-                     label);
+    return clef_fail(
+        err, CLEF_ERR_UNSUPPORTED,
+        "%s: no \"manifest\": \"" MANIFEST_FORMAT "\" in it; the form of other "
+        "manifests is not public, so none of them is read (the sums of " MANIFEST_RELEASE
+        " are built in)",
+        label);
 }
 
 static clef_status read_manifest(manifest *m, str text, const char *label, clef_error *err) {
@@ -367,15 +366,15 @@ clef_status manifest_builtin(manifest *out, const char *repo, const char *revisi
     while (revision != NULL && known < N_REVISIONS &&
            strcmp(release_revisions[known], revision) != 0)
         known++;
-    if (strcmp(repo, RELEASE_REPO) != 0 || known == N_REVISIONS)
+    if (strcmp(repo, MANIFEST_RELEASE) != 0 || known == N_REVISIONS)
         return clef_fail(err, CLEF_ERR_INPUT,
-                         "no sums of '%s'%s%s are built in, only those of " RELEASE_REPO
+                         "no sums of '%s'%s%s are built in, only those of " MANIFEST_RELEASE
                          " at %s and %s; give a manifest",
                          repo, revision == NULL ? "" : " at ", revision == NULL ? "" : revision,
                          release_revisions[0], release_revisions[1]);
     manifest m = {0};
     buf source = {0};
-    buf_printf(&source, "https://huggingface.co/" RELEASE_REPO "/resolve/%s/",
+    buf_printf(&source, "https://huggingface.co/" MANIFEST_RELEASE "/resolve/%s/",
                release_revisions[known]);
     manifest_file *files = arena_alloc(&m.mem, N_FILES, sizeof *files);
     str *sources = arena_alloc(&m.mem, 1, sizeof *sources);
@@ -384,11 +383,11 @@ clef_status manifest_builtin(manifest *out, const char *repo, const char *revisi
     for (size_t i = 0; s == CLEF_OK && i < N_FILES; i++) {
         files[i].size = release_files[i].size;
         s = set_file(&files[i], str_of(release_files[i].path), str_of(release_files[i].sha256),
-                     RELEASE_REPO, &m.mem, err);
+                     MANIFEST_RELEASE, &m.mem, err);
     }
     if (s == CLEF_OK) {
         sources[0] = arena_copy(&m.mem, (str){source.p, source.n});
-        m.repo = arena_copy(&m.mem, STR(RELEASE_REPO));
+        m.repo = arena_copy(&m.mem, STR(MANIFEST_RELEASE));
         m.revision = arena_copy(&m.mem, str_of(release_revisions[known]));
         if (sources[0].p == NULL || m.repo.p == NULL || m.revision.p == NULL)
             s = clef_fail_memory(err);
@@ -422,6 +421,10 @@ clef_status manifest_expect(const manifest *m, const char *repo, const char *rev
     return CLEF_OK;
 }
 
+static bool ends_in(str path, str tail) {
+    return path.n >= tail.n && memcmp(path.p + path.n - tail.n, tail.p, tail.n) == 0;
+}
+
 bool manifest_is_needed(str path) {
     static const char *const names[] = {"config.json",
                                         "joint_head_config.json",
@@ -434,8 +437,14 @@ bool manifest_is_needed(str path) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (str_equal(path, str_of(names[i]))) return true;
     const str tail = STR(".safetensors");
-    return path.n > tail.n && memchr(path.p, '/', path.n) == NULL &&
-           memcmp(path.p + path.n - tail.n, tail.p, tail.n) == 0;
+    return path.n > tail.n && memchr(path.p, '/', path.n) == NULL && ends_in(path, tail);
+}
+
+bool manifest_is_unfinished(str path) {
+    static const char *const tails[] = {".part", ".part.note", ".part.note~"};
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++)
+        if (ends_in(path, str_of(tails[i]))) return true;
+    return false;
 }
 
 bool manifest_is_aside(str path) {

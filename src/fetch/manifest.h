@@ -15,6 +15,7 @@
 #define MANIFEST_FORMAT "clef-manifest/1"
 #define MANIFEST_NAME "clef-manifest.json"
 #define MANIFEST_SUMS "SHA256SUMS"
+#define MANIFEST_RELEASE "Cloudflare/clef-flash" /* the model that is built in */
 enum { MANIFEST_MAX_BYTES = 4 << 20 };
 
 #define MANIFEST_ANY_SIZE UINT64_MAX
@@ -60,6 +61,9 @@ bool manifest_is_needed(str path);
 /* Whether a path of a model's folder is no part of the model: its manifest, the signature of that,
  * and the notes of huggingface_hub. */
 bool manifest_is_aside(str path);
+
+/* Whether a file of that path is one that is still being fetched, or a note about it (part.h). */
+bool manifest_is_unfinished(str path);
 
 /* Whether the path may name a file below a folder: relative, parts between single slashes, none of
  * them "." or "..", printable ASCII without a backslash. On failure *why says what is wrong. */

@@ -28,6 +28,10 @@ static clef_status select_files(listing_entry *entries, size_t *n, const char *d
         if (e.kind == LISTING_OTHER || (e.kind == LISTING_LINK && !snapshot))
             return clef_fail(err, CLEF_ERR_INPUT, "%s/%s: %s, wanted a regular file", dir, e.path.p,
                              e.kind == LISTING_LINK ? "a link" : "a device or a pipe");
+        if (manifest_is_unfinished(e.path))
+            return clef_fail(err, CLEF_ERR_INPUT,
+                             "%s/%s: not a whole file, but what an interrupted clef get left", dir,
+                             e.path.p);
         entries[kept++] = e;
     }
     *n = kept;

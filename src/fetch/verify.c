@@ -26,7 +26,6 @@
 #include "fetch/listing.h"
 #include "fetch/sums.h"
 
-#define DEFAULT_REPO "Cloudflare/clef-flash"
 #define SIGNATURE_TAIL ".minisig"
 
 /* ---- the list ---- */
@@ -105,12 +104,17 @@ static clef_status take_own(bool *taken, verify_result *r, const char *name,
     return s;
 }
 
+static bool is_folder(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 static clef_status find_list(verify_result *r, const place *at, const verify_options *o,
                              clef_error *err) {
     const char *revision = o->revision != NULL ? o->revision : at->commit;
     if (o->list != NULL) {
-        if (!file_is_named(o->list) && hub_is_name(str_of(o->list)))
-            return take_builtin(r, o->list, revision, err);
+        const bool is_file = file_is_named(o->list) && !is_folder(o->list);
+        if (!is_file && hub_is_name(str_of(o->list))) return take_builtin(r, o->list, revision, err);
         return take_file(r, o->list, o, err);
     }
     const bool keyless = o->key == NULL;
@@ -127,7 +131,7 @@ static clef_status find_list(verify_result *r, const place *at, const verify_opt
                          "%s: neither " MANIFEST_NAME " nor " MANIFEST_SUMS
                          " in it, which a key could have signed",
                          r->dir);
-    return take_builtin(r, at->repo != NULL ? at->repo : DEFAULT_REPO, revision, err);
+    return take_builtin(r, at->repo != NULL ? at->repo : MANIFEST_RELEASE, revision, err);
 }
 
 /* ---- the files of the list ---- */

@@ -411,6 +411,19 @@ static void the_released_model_is_held_to_the_built_in_table(void **state) {
     assert_int_equal(r.n_of[VERIFY_CHANGED], 2);  /* ... and README.md, which is there */
     assert_int_equal(r.n_of[VERIFY_EXTRA], 1);    /* model.safetensors */
     verify_free(&r);
+    /* Whoever has cloned it beside has a folder of that name. */
+    folder_make(&w.f, "Cloudflare");
+    folder_make(&w.f, "Cloudflare/clef-flash");
+    char *here = getcwd(NULL, 0);
+    assert_non_null(here);
+    assert_int_equal(chdir(w.f.path), 0);
+    r = (verify_result){0};
+    const clef_status s = verify_run(&r, &(verify_options){.dir = "m", .list = o.list}, &err);
+    assert_int_equal(chdir(here), 0);
+    free(here);
+    if (s != CLEF_OK) fail_msg("%s", err.text);
+    assert_int_equal(r.trust, VERIFY_BUILTIN);
+    verify_free(&r);
     refused(&w, &(verify_options){.list = "Cloudflare/clef"}, "no sums of 'Cloudflare/clef'");
     end(&w);
 }
@@ -630,6 +643,10 @@ static void what_a_manifest_cannot_say_is_refused(void **state) {
     folder_link(&w.f, "m/link", "config.json");
     a_manifest_is_not_made_of(&w, (manifest_options){.repo = "A/B"}, "m/link: a link");
     remove(folder_path(&w.f, "m/link"));
+    folder_write(&w.f, "m/a.safetensors.part", STR("x"));
+    a_manifest_is_not_made_of(&w, (manifest_options){.repo = "A/B"},
+                              "m/a.safetensors.part: not a whole file");
+    remove(folder_path(&w.f, "m/a.safetensors.part"));
     assert_int_equal(mkfifo(folder_path(&w.f, "m/pipe"), 0600), 0);
     a_manifest_is_not_made_of(&w, (manifest_options){.repo = "A/B"}, "m/pipe: a device or a pipe");
     end(&w);

@@ -33,14 +33,9 @@ static bool is_selected(const get_options *o, const char *path) {
     return false;
 }
 
-static bool ends_in(const char *path, const char *tail) {
-    const size_t n = strlen(path), m = strlen(tail);
-    return n >= m && strcmp(path + n - m, tail) == 0;
-}
-
 static clef_status check_path(const char *path, const char *label, clef_error *err) {
     TRY(manifest_check_path(str_of(path), label, err));
-    if (ends_in(path, ".part") || ends_in(path, ".part.note") || ends_in(path, ".part.note~"))
+    if (manifest_is_unfinished(str_of(path)))
         return clef_fail(err, CLEF_ERR_UNSUPPORTED,
                          "%s: the path '%s' is one that fetching needs for itself", label, path);
     return CLEF_OK;
@@ -112,7 +107,7 @@ static clef_status set_sources(want *w, const get_options *o, const str *others,
                              o->sources[i]);
         buf url = {0};
         buf_add_text(&url, o->sources[i]);
-        if (!ends_in(o->sources[i], "/")) buf_add_char(&url, '/');
+        if (url.n == 0 || url.p[url.n - 1] != '/') buf_add_char(&url, '/');
         sources[w->n_sources++] = url.failed ? NULL : keep(w, (str){url.p, url.n});
         buf_free(&url);
     }
@@ -141,6 +136,11 @@ static clef_status read_any(buf *out, const char *path_or_url, size_t max, const
 static clef_status read_manifest(manifest *m, const get_options *o, const download *d,
                                  clef_error *err) {
     minisign_key key;
+    if (is_url(o->manifest) && strpbrk(o->manifest, "?#") != NULL)
+        return clef_fail(err, CLEF_ERR_INPUT,
+                         "%.*s: with something behind the name, which the signature's could not "
+                         "follow; fetch both and give the file",
+                         HTTP_URL_ARG(o->manifest));
     TRY(minisign_key_read(&key, o->key != NULL ? o->key : MINISIGN_FREEWEIGHTS, err));
     buf text = {0}, name = {0}, signature = {0};
     buf_printf(&name, "%s.minisig", o->manifest);
