@@ -107,6 +107,25 @@ static void a_client_that_leaves_takes_its_request_along(void **state) {
     stop(&v);
 }
 
+/* They leave while their connections begin, in a thread of libmicrohttpd. */
+static void clients_that_leave_at_once_do_no_harm(void **state) {
+    (void)state;
+    enum { CLIENTS = 500 };
+    running v = START("--model", TOY);
+    const struct linger at_once = {.l_onoff = 1};
+    for (int i = 0; i < CLIENTS; i++) {
+        const int fd = connect_to(v.port);
+        assert_true(fd >= 0);
+        send_all(fd, STR(POST_HEAD "Content-Length: 9\r\n\r\n{"));
+        if (i % 2 == 0) setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        close(fd);
+    }
+    await_metric(v.port, "clef_connections", 1);
+    await_metric(v.port, "clef_in_flight", 1);
+    expect(post(v.port, REQUEST), 200, NULL);
+    stop(&v);
+}
+
 static void a_request_past_its_deadline_is_503(void **state) {
     (void)state;
     running v = START("--model", TOY, "--chunk", "1", "--deadline", "1");
@@ -374,6 +393,7 @@ int main(void) {
         cmocka_unit_test(a_full_queue_is_429_and_counted),
         cmocka_unit_test(equal_requests_in_flight_are_computed_once),
         cmocka_unit_test(a_client_that_leaves_takes_its_request_along),
+        cmocka_unit_test(clients_that_leave_at_once_do_no_harm),
         cmocka_unit_test(a_request_past_its_deadline_is_503),
         cmocka_unit_test(two_hundred_slow_clients_hold_nobody_up),
         cmocka_unit_test(connections_beyond_the_limit_are_503),

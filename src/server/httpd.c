@@ -21,13 +21,14 @@ enum { THREAD_STACK = 512 << 10, CONNECTION_MEMORY = 64 << 10, MAX_DESCRIPTORS =
 struct httpd_link {
     atomic_bool left;
     atomic_uint answered;
-    atomic_int holders; /* the connection, and who called httpd_serve */
+    atomic_int holders; /* who called httpd_serve, and the connection, begun or waiting to */
 };
 
 struct httpd {
     struct MHD_Daemon *daemon;
     service *s;
-    httpd_link **links; /* [n_links] of connections that are just being added, by descriptor */
+    _Atomic(httpd_link *)
+        *links; /* [n_links] of connections that have yet to begin, by descriptor */
     size_t n_links;
 };
 
@@ -192,15 +193,22 @@ static void release(httpd_link *l) {
     if (atomic_fetch_sub(&l->holders, 1) == 1) free(l);
 }
 
-/* A connection gets its link when it begins, and gives it back when it ends. */
+/* Lets go of the link of a connection that never began, if there is one. */
+static void give_up_waiting(httpd *h, size_t fd) {
+    httpd_link *l = atomic_exchange(&h->links[fd], NULL);
+    if (l != NULL) release(l);
+}
+
+/* A connection begins in a thread of the library, after httpd_serve has returned: by then the one
+ * who called it may have left. So the link waits at the descriptor with a hold of its own, which
+ * the connection takes over when it begins, and gives back when it ends. */
 static void on_connection(void *user, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode what) {
     httpd *h = user;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         const int fd =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-        *context = h->links[fd];
-        atomic_fetch_add(&h->links[fd]->holders, 1);
+        *context = atomic_exchange(&h->links[fd], NULL);
     } else {
         release(*context);
     }
@@ -228,7 +236,7 @@ clef_status httpd_open(httpd **out, service *s, const httpd_options *options, cl
     h->s = s;
     const long most = sysconf(_SC_OPEN_MAX);
     h->n_links = most > 0 && most < MAX_DESCRIPTORS ? (size_t)most : MAX_DESCRIPTORS;
-    h->links = calloc(h->n_links, sizeof(httpd_link *));
+    h->links = calloc(h->n_links, sizeof *h->links);
     if (h->links == NULL) {
         free(h);
         return clef_fail_memory(err);
@@ -258,11 +266,13 @@ httpd_link *httpd_serve(httpd *h, int fd) {
         close(fd);
         return NULL;
     }
-    atomic_store(&l->holders, 1);
-    h->links[fd] = l;
+    atomic_store(&l->holders, 2);
+    give_up_waiting(h, (size_t)fd); /* it was closed without having begun, for want of memory */
+    atomic_store(&h->links[fd], l);
     if (MHD_add_connection(h->daemon, fd, (const struct sockaddr *)&nobody, sizeof nobody) ==
         MHD_YES)
         return l;
+    give_up_waiting(h, (size_t)fd);
     release(l);
     return NULL;
 }
@@ -280,6 +290,7 @@ void httpd_leave(httpd_link *l) {
 void httpd_close(httpd *h) {
     if (h == NULL) return;
     MHD_stop_daemon(h->daemon);
+    for (size_t i = 0; i < h->n_links; i++) give_up_waiting(h, i);
     free(h->links);
     free(h);
 }
