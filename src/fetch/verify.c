@@ -114,7 +114,8 @@ static clef_status find_list(verify_result *r, const place *at, const verify_opt
     const char *revision = o->revision != NULL ? o->revision : at->commit;
     if (o->list != NULL) {
         const bool is_file = file_is_named(o->list) && !is_folder(o->list);
-        if (!is_file && hub_is_name(str_of(o->list))) return take_builtin(r, o->list, revision, err);
+        if (!is_file && hub_is_name(str_of(o->list)))
+            return take_builtin(r, o->list, revision, err);
         return take_file(r, o->list, o, err);
     }
     const bool keyless = o->key == NULL;
