@@ -361,7 +361,15 @@ clef_status verify_run(verify_result *r, const verify_options *o, clef_error *er
     if (s == CLEF_OK && r->m.repo.n > 0)
         s = manifest_expect(&r->m, at.repo, at.commit, r->list.p, err);
     if (s == CLEF_OK) s = check_listed(r, &where, o, err);
-    if (s == CLEF_OK) s = check_others(r, err);
+    if (s == CLEF_OK) {
+        clef_error why = {0};
+        s = check_others(r, &why);
+        /* What was found out about the listed files is told all the same. */
+        if (s == CLEF_ERR_IO || s == CLEF_ERR_LIMIT)
+            s = verify_add(r, STR("."), VERIFY_UNREADABLE, why.text, err);
+        else if (s != CLEF_OK)
+            s = clef_fail(err, s, "%s", why.text);
+    }
     count(r);
     if (s == CLEF_OK && r->n_of[VERIFY_RIGHT] == 0 && r->n_faults == 0)
         s = clef_fail(err, CLEF_ERR_FORMAT, "%s: nothing that is listed is there", r->dir);

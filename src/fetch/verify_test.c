@@ -276,6 +276,30 @@ static void a_pipe_is_found_and_not_waited_for(void **state) {
     end(&w);
 }
 
+/* As one without the right to read it, or one that goes deeper than a path can name. */
+static void a_folder_that_cannot_be_listed_hides_no_other_fault(void **state) {
+    (void)state;
+    enum { DEPTH = 20, NAME = 250 }; /* more than PATH_MAX */
+    world w = world_new();
+    char name[NAME + 1];
+    memset(name, 'x', NAME);
+    name[NAME] = '\0';
+    char *here = getcwd(NULL, 0);
+    assert_non_null(here);
+    assert_int_equal(chdir(w.dir), 0);
+    for (int i = 0; i < DEPTH; i++) assert_true(mkdir(name, 0755) == 0 && chdir(name) == 0);
+    assert_int_equal(chdir(here), 0);
+    remove(folder_path(&w.f, "m/model.safetensors"));
+    found(&w, ".", VERIFY_UNREADABLE, 2, "/xxxx");
+    found(&w, "model.safetensors", VERIFY_MISSING, 2, "not there");
+    assert_int_equal(chdir(w.dir), 0);
+    for (int i = 0; i < DEPTH; i++) assert_int_equal(chdir(name), 0);
+    for (int i = 0; i < DEPTH; i++) assert_true(chdir("..") == 0 && rmdir(name) == 0);
+    assert_int_equal(chdir(here), 0);
+    free(here);
+    end(&w);
+}
+
 static void a_folder_with_nothing_of_the_list_is_no_success(void **state) {
     (void)state;
     world w = world_new();
@@ -683,6 +707,7 @@ int main(void) {
         cmocka_unit_test(a_linked_folder_on_the_way_is_found),
         cmocka_unit_test(a_link_to_nothing_and_a_folder_are_found),
         cmocka_unit_test(a_pipe_is_found_and_not_waited_for),
+        cmocka_unit_test(a_folder_that_cannot_be_listed_hides_no_other_fault),
         cmocka_unit_test(a_folder_with_nothing_of_the_list_is_no_success),
         cmocka_unit_test(a_manifest_without_a_signature_is_refused),
         cmocka_unit_test(a_signature_that_is_there_has_to_be_right),
