@@ -205,7 +205,8 @@ asan:
 
 # The tests that share work out over threads; the others have one, and take minutes under this one.
 THREAD_TESTS = src/base/pool_test.c src/compute/compute_test.c src/compute/linear_test.c \
-               src/compute/attend_test.c src/compute/delta_test.c src/fetch/get_test.c tests/api_test.c \
+               src/compute/attend_test.c src/compute/delta_test.c src/fetch/get_test.c \
+               src/fetch/verify_test.c tests/api_test.c \
                tests/queue_test.c
 tsan:
 	@tools/setup.sh test
