@@ -143,7 +143,7 @@ def publish(folder, model):
         "Twins.revision": whole, "Twins.tree": [one, dict(one, path="Config.json")],
         "Below.revision": whole, "Below.tree": [one, dict(one, path="config.json/x")],
         "Object.revision": whole, "Object.tree": {"error": "no"},
-        "Moved.revision": {"sha": "../../etc"},
+        "Moved.revision": {"sha": "../../etc"}, "Swapped.revision": {"sha": "a" * 40},
         "clef-flash.revision": whole, "clef-flash.tree": listing,
     }
     for name, value in answers.items():

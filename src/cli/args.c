@@ -349,7 +349,8 @@ const option_spec option_table[N_OPTIONS] = {
     [OPTION_REVISION] =
         {"revision", VALUE_TEXT, "R", .commands = BIT(GET) | BIT(VERIFY) | BIT(MANIFEST),
          .help =
-             "Of get a branch, a tag or a commit, default main; else a commit of 40 or 64 "
+             "Of get a branch, a tag or a commit; default: of the released clef-flash the commit "
+             "whose sums are built in, of others main. Else a commit of 40 or 64 "
              "hexadecimal digits. A manifest of another commit is refused. A new one is by default "
              "of the commit of a snapshot in the hub cache, or of a sum over all files."},
     [OPTION_MANIFEST] =

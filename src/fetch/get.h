@@ -27,7 +27,8 @@ typedef struct {
 
 typedef struct {
     const char *repo;           /* "Org/Name"; NULL: what the manifest names */
-    const char *revision;       /* branch, tag or commit; NULL: "main", or the manifest's commit */
+    const char *revision;       /* branch, tag or commit; NULL: that of the manifest, or of the
+                                 * built-in table where there is one, else "main" */
     const char *manifest;       /* file or URL of a signed manifest; NULL: ask the hub */
     const char *key;            /* public key or its file; NULL: the key of Freeweights */
     const char *const *sources; /* [n_sources] URLs of folders, tried before all others */

@@ -623,6 +623,21 @@ static void a_hub_may_not_change_the_release(void **state) {
     f.options.repo = "Cloudflare/clef-flash";
     refused(&f, CLEF_ERR_FORMAT,
             "Cloudflare/clef-flash: the hub's 'config.json' is not that of the release");
+    /* A branch is what the hub says it is, so it is not asked for one that nobody named. */
+    assert_true(rig_count(&servers, "hub", "clef-flash/revision/" RIG_COMMIT) == 1);
+    assert_true(rig_count(&servers, "hub", "clef-flash/revision/main") == 0);
+    f.options.revision = "main";
+    refused(&f, CLEF_ERR_FORMAT, "is not that of the release");
+    end(&f);
+}
+
+static void a_hub_may_not_answer_with_another_commit(void **state) {
+    (void)state;
+    fetch f;
+    begin(&f);
+    f.options.repo = "Org/Swapped";
+    f.options.revision = RIG_COMMIT;
+    refused(&f, CLEF_ERR_FORMAT, "the commit aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
     end(&f);
 }
 
@@ -862,6 +877,7 @@ int main(void) {
         cmocka_unit_test(want_of_room_is_known_before_anything_comes),
         cmocka_unit_test(a_hub_that_is_wrong_is_refused),
         cmocka_unit_test(a_hub_may_not_change_the_release),
+        cmocka_unit_test(a_hub_may_not_answer_with_another_commit),
         cmocka_unit_test(the_sources_of_a_manifest_are_tried_in_order),
         cmocka_unit_test(the_sources_of_the_user_come_first),
         cmocka_unit_test(a_source_helps_a_hub_too),

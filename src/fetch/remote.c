@@ -85,6 +85,10 @@ static clef_status find_commit(remote *r, const download *d, const char *endpoin
         else
             s = clef_fail(err, CLEF_ERR_FORMAT, "%s: no \"sha\" with a commit in the answer",
                           url.p);
+        /* A branch may be any commit; a commit is itself. */
+        if (s == CLEF_OK && is_hex(str_of(revision), COMMIT) && strcmp(revision, r->commit) != 0)
+            s = clef_fail(err, CLEF_ERR_FORMAT, "%s: answered with the commit %s", url.p,
+                          r->commit);
     }
     arena_free(&mem);
     buf_free(&text);

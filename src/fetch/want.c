@@ -229,13 +229,26 @@ static clef_status take_list(want *w, const remote *r, const manifest *table, co
     return set_files(w, files, o, o->repo, err);
 }
 
+/* The built-in table; an empty one where there is none. */
+static clef_status take_table(manifest *table, const char *repo, const char *revision,
+                              clef_error *err) {
+    const clef_status s = manifest_builtin(table, repo, revision, NULL);
+    return s == CLEF_ERR_MEMORY ? clef_fail_memory(err) : CLEF_OK;
+}
+
 static clef_status ask_hub(want *w, const get_options *o, const download *d, clef_error *err) {
     remote r = {0};
     manifest table = {0};
-    clef_status s =
-        remote_list(&r, d, o->endpoint, o->repo, o->revision != NULL ? o->revision : "main", err);
-    if (s == CLEF_OK && manifest_builtin(&table, o->repo, r.commit, NULL) == CLEF_ERR_MEMORY)
-        s = clef_fail_memory(err);
+    const char *revision = o->revision;
+    clef_status s = CLEF_OK;
+    /* Who names no revision of a built-in release gets what is built in. Its branch could be any
+     * commit that the hub likes, and then the sums would be the hub's too. */
+    if (revision == NULL) {
+        s = take_table(&table, o->repo, NULL, err);
+        revision = table.n_files > 0 ? table.revision.p : "main";
+    }
+    if (s == CLEF_OK) s = remote_list(&r, d, o->endpoint, o->repo, revision, err);
+    if (s == CLEF_OK && table.n_files == 0) s = take_table(&table, o->repo, r.commit, err);
     if (s == CLEF_OK) s = take_list(w, &r, &table, o, err);
     manifest_free(&table);
     remote_free(&r);
