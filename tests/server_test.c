@@ -102,6 +102,24 @@ static void the_envelope_holds_answers_and_errors(void **state) {
            "{\"success\": false");
 }
 
+static void the_models_name_in_a_path_may_be_encoded(void **state) {
+    (void)state;
+    const str body = STR("{\"state\":\"s\",\"questions\":{\"a\":{\"type\":\"noul\"}}}");
+    static const char *const NAMES[] = {"%40cf%2Fcloudflare%2Fclef-flash",
+                                        "%40cf/cloudflare/clef-flash",
+                                        "@cf%2fcloudflare/clef-flash"};
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+        char line[120];
+        snprintf(line, sizeof line, "POST /client/v4/accounts/any/ai/run/%s", NAMES[i]);
+        expect(ask_with(shared.port, line, "", body), 200, "{\"success\": true");
+    }
+    expect(ask_with(shared.port, "POST /accounts/any/ai/run/%40cf%2Fcloudflare%2Fclef", "", body),
+           400, "Unknown model: clef\"");
+    expect(ask_with(shared.port, "POST /v1%2Fsystemone", "", body), 404, NULL);
+    expect(ask_with(shared.port, "POST /accounts%2Fany/ai/run/@cf/cloudflare/clef-flash", "", body),
+           404, NULL);
+}
+
 static void a_batch_is_answered_in_order_or_not_at_all(void **state) {
     (void)state;
     const char *line = "POST /v1/systemone/batch";
@@ -569,6 +587,11 @@ static void a_preflight_is_204(void **state) {
     assert_non_null(strstr(a.text.p, "\r\nAccess-Control-Max-Age: 600\r\n"));
     assert_string_equal(a.body, "");
     expect(a, 204, "\r\nAccess-Control-Allow-Origin: http://127.0.0.1:5173\r\n");
+    expect(
+        ask_with(shared.port, "OPTIONS /nowhere", "Origin: http://localhost\r\n", (str){NULL, 0}),
+        204, "\r\nAccess-Control-Allow-Origin: http://localhost\r\n");
+    expect(ask_with(shared.port, "OPTIONS /", "Origin: http://evil.example\r\n", (str){NULL, 0}),
+           403, NULL);
 }
 
 static void a_key_is_asked_for_where_one_is_set(void **state) {
@@ -624,6 +647,7 @@ int main(void) {
         cmocka_unit_test(a_kept_answer_is_the_same_bytes),
         cmocka_unit_test(ids_of_any_kind_come_back),
         cmocka_unit_test(the_envelope_holds_answers_and_errors),
+        cmocka_unit_test(the_models_name_in_a_path_may_be_encoded),
         cmocka_unit_test(a_batch_is_answered_in_order_or_not_at_all),
         cmocka_unit_test(a_batch_answer_equals_the_single_one),
         cmocka_unit_test(other_dialects_are_named),

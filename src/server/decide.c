@@ -9,12 +9,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "engine/engine.h"
 #include "text/pyjson.h"
 
-/* ---- shared with decide_batch.c
- * ------------------------------------------------------------------- */
+/* ---- shared with decide_batch.c ------------------------------------------------------------ */
 
 bool decide_ready(service *s, reply *r) {
     const int state = atomic_load(&s->state);
@@ -395,11 +395,14 @@ void decide_wrap(reply *r) {
     r->body = wrapped;
 }
 
-/* The last segment of the path names the model when the body does not. */
+/* The last segment of the path, whose slashes may be encoded, names the model when the body does
+ * not. */
 static str path_model(str path) {
     while (path.n > 0 && path.p[path.n - 1] == '/') path.n--;
     size_t at = path.n;
-    while (at > 0 && path.p[at - 1] != '/') at--;
+    while (at > 0 && path.p[at - 1] != '/' &&
+           !(at >= 3 && strncasecmp(path.p + at - 3, "%2F", 3) == 0))
+        at--;
     return (str){path.p + at, path.n - at};
 }
 

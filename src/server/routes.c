@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <time.h>
 
 #include "base/cpu.h"
@@ -67,8 +68,17 @@ enum { N_ROUTES = sizeof ROUTES / sizeof *ROUTES, MAX_PATH_SHOWN = 200 };
 
 /* ---- finding a route ----------------------------------------------------------------------- */
 
+/* Bytes of the path that stand for a character of a pattern; 0: none do. Clients may encode the '@'
+ * of a model's name and the slashes behind it, and nothing else. */
+static size_t stands_for(str path, char wanted, bool in_name) {
+    if (path.n > 0 && path.p[0] == wanted) return 1;
+    const char *code = wanted == '@' ? "%40" : wanted == '/' && in_name ? "%2F" : NULL;
+    return code != NULL && path.n >= 3 && strncasecmp(path.p, code, 3) == 0 ? 3 : 0;
+}
+
 static bool path_matches(const char *pattern, str path) {
     size_t at = 0;
+    bool in_name = false;
     for (; *pattern != '\0'; pattern++) {
         if (strcmp(pattern, "**") == 0) return at < path.n;
         if (*pattern == '*') {
@@ -76,8 +86,10 @@ static bool path_matches(const char *pattern, str path) {
             while (at < path.n && path.p[at] != '/') at++;
             if (at == before) return false;
         } else {
-            if (at == path.n || path.p[at] != *pattern) return false;
-            at++;
+            in_name = in_name || *pattern == '@';
+            const size_t n = stands_for((str){path.p + at, path.n - at}, *pattern, in_name);
+            if (n == 0) return false;
+            at += n;
         }
     }
     return at == path.n;
@@ -182,10 +194,6 @@ static bool refuse_body(const service *s, const call *c, reply *r) {
 
 /* What can be said of a request on a known path before its body is read. */
 static bool answer_early(service *s, call *c, const route *t, reply *r) {
-    if (str_equal(c->method, STR("OPTIONS"))) {
-        preflight(c, r);
-        return true;
-    }
     if (!method_fits(t, c->method)) {
         reply_error(r, 405, reply_error_type(405), "This path takes %s",
                     t->post ? "POST" : "GET and HEAD");
@@ -198,6 +206,10 @@ static bool answer_early(service *s, call *c, const route *t, reply *r) {
 
 bool service_head(service *s, call *c, reply *r) {
     if (!check_visitor(s, c, r)) return true;
+    if (str_equal(c->method, STR("OPTIONS"))) { /* on any path: pages are to see its 404 */
+        preflight(c, r);
+        return true;
+    }
     const route *t = find_route(c->path);
     if (t == NULL) {
         const int shown = c->path.n > MAX_PATH_SHOWN ? MAX_PATH_SHOWN : (int)c->path.n;
