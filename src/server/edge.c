@@ -38,7 +38,8 @@ enum {
     DOWN_BYTES = 32 << 10,
     BODY_BYTES_PER_S = 16 << 10,
     TICK_MS = 200,
-    MAX_EVENTS = 64
+    MAX_EVENTS = 64,
+    MORE_TO_REFUSE = 64 /* connections beyond the limit that get an answer */
 };
 static const double LINGER_S = 2;
 static const double LAST_CALL_S = 0.5; /* a head on its way is answered when the server stops */
@@ -146,7 +147,8 @@ static void write_refusal(edge *g, connection *c) {
     reply r = {0};
     buf text = {0};
     call_set_id(&made);
-    reply_error(&r, c->refused, reply_error_type(c->refused), "Not a request: %s", c->reason);
+    reply_error(&r, c->refused, reply_error_type(c->refused), "%s: %s",
+                c->refused == 503 ? "Too many connections" : "Not a request", c->reason);
     service_finish_headers(g->s, &made, &r);
     service_log(g->s, &made, &r);
     buf_printf(&text,
@@ -199,7 +201,7 @@ static void send_up(edge *g, connection *c) {
     if (c->n_passed == 0) return;
     if (c->inner.fd < 0 && !c->inner_done && !open_inner(g, c)) {
         c->n_passed = c->n_up = 0;
-        refuse(c, 503, "there is no room for another connection");
+        refuse(c, 503, "there is no room for one more");
         c->inner_done = true;
         return;
     }
@@ -363,29 +365,14 @@ static void on_event(edge *g, watched *w, uint32_t events) {
     settle(g, c);
 }
 
-static void refuse_connection(edge *g, int fd) {
-    static const char BODY[] = "{\"detail\": {\"error_type\": \"overloaded_error\", \"message\": "
-                               "\"Too many connections\"}}";
-    char text[400];
-    const int n = snprintf(text, sizeof text,
-                           "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
-                           "Content-Length: %zu\r\nRetry-After: 1\r\nretry-after-ms: 1000\r\n"
-                           "Connection: close\r\n\r\n%s",
-                           sizeof BODY - 1, BODY);
-    atomic_fetch_add(&g->s->counts.connections_refused, 1);
-    const ssize_t sent = send(fd, text, (size_t)n, MSG_NOSIGNAL);
-    (void)sent;
-    close(fd);
-}
-
+/* Beyond the limit a few more are taken, to be told so. */
 static void add_connection(edge *g, int fd) {
-    if (atomic_load(&g->n_connections) >= g->o.max_connections) {
-        refuse_connection(g, fd);
-        return;
-    }
-    connection *c = calloc(1, sizeof *c);
+    const unsigned n = atomic_load(&g->n_connections);
+    const bool beyond = n >= g->o.max_connections;
+    connection *c = n < g->o.max_connections + MORE_TO_REFUSE ? calloc(1, sizeof *c) : NULL;
+    if (beyond || c == NULL) atomic_fetch_add(&g->s->counts.connections_refused, 1);
     if (c == NULL) {
-        refuse_connection(g, fd);
+        close(fd);
         return;
     }
     c->inner.fd = -1;
@@ -405,6 +392,9 @@ static void add_connection(edge *g, int fd) {
     atomic_fetch_add(&g->n_connections, 1);
     atomic_fetch_add(&g->s->counts.connections, 1);
     atomic_fetch_add(&g->s->counts.connections_opened, 1);
+    if (!beyond) return;
+    refuse(c, 503, "the limit is reached");
+    settle(g, c);
 }
 
 static void free_connection(edge *g, connection *c) {
@@ -420,7 +410,11 @@ static void free_connection(edge *g, connection *c) {
 static void accept_all(edge *g) {
     for (int i = 0; i < MAX_EVENTS; i++) {
         const int fd = accept(g->listener.fd, NULL, NULL);
-        if (fd < 0) return; /* none left, or no descriptor: the next round tries again */
+        /* Who cannot be accepted for want of a descriptor would be told of again and again: the
+         * next tick looks again. */
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM))
+            watch(g, &g->listener, 0);
+        if (fd < 0) return;
         fcntl(fd, F_SETFD, FD_CLOEXEC);
         fcntl(fd, F_SETFL, O_NONBLOCK);
         add_connection(g, fd);
@@ -495,6 +489,7 @@ static void *run(void *user) {
         const double now = cpu_seconds();
         const bool tick = now - last_tick >= TICK_MS / 1e3;
         if (tick) last_tick = now;
+        if (tick) watch(g, &g->listener, EPOLLIN);
         if (tick || any_dead) tidy(g, tick);
     }
     return NULL;
