@@ -48,6 +48,8 @@ static void a_full_queue_is_429_and_counted(void **state) {
         send_all(fds[i], (str){bytes.p, bytes.n});
         buf_free(&bytes);
     }
+    /* A wrong request is told so, full queue or not. */
+    expect(post(v.port, "{}"), 422, "Field required");
     for (int i = 0; i < MANY; i++) {
         answer a = finish(fds[i]);
         if (a.status == 429) {
@@ -59,10 +61,9 @@ static void a_full_queue_is_429_and_counted(void **state) {
             expect(a, 200, "\"answers\"");
         }
     }
-    assert_true(answered >= 3 && refused >= 1);
+    assert_true(answered >= 2 && refused >= 1); /* at least what the queue holds */
     assert_int_equal((int)metric(v.port, "clef_engine_refused_total"), refused);
     assert_int_equal((int)metric(v.port, "clef_requests_total{status=\"429\"}"), refused);
-    /* A wrong request is told so, full queue or not. */
     stop(&v);
 }
 
@@ -166,12 +167,80 @@ static void connections_beyond_the_limit_are_503(void **state) {
         send_all(fds[i], STR("G"));
     }
     nap(100);
-    answer a = talk(v.port, STR(""), PLENTY_MS);
+    answer a = post(v.port, REQUEST); /* what it sends does not cost it the answer */
     assert_non_null(strstr(a.text.p, "\r\nRetry-After: 1\r\n"));
+    assert_non_null(strstr(a.text.p, "\r\nx-typesafe-request-id: req_"));
+    assert_true(a.closed);
     expect(a, 503, "overloaded_error");
     for (int i = 0; i < 4; i++) close(fds[i]);
     nap(300);
     expect(get(v.port, "/health"), 200, NULL);
+    stop(&v);
+}
+
+/* Seconds of processor time that the server has spent. */
+static double spent(const running *v) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)v->pid);
+    buf text = {0};
+    assert_int_equal(file_read(&text, path, 1 << 16, NULL), CLEF_OK);
+    buf_add(&text, "", 0);
+    const char *at = strrchr(text.p, ')'); /* the name, field 2 */
+    for (int field = 3; field <= 14; field++) at = strchr(at + 1, ' ');
+    char *end = NULL;
+    const double ticks = strtod(at, &end) + strtod(end, NULL);
+    buf_free(&text);
+    return ticks / (double)sysconf(_SC_CLK_TCK);
+}
+
+static void limit_descriptors(const running *v, int n) {
+    char pid[16], limit[32];
+    snprintf(pid, sizeof pid, "%d", (int)v->pid);
+    snprintf(limit, sizeof limit, "--nofile=%d:%d", n, n);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        execlp("prlimit", "prlimit", "--pid", pid, limit, (char *)NULL);
+        _exit(127);
+    }
+    assert_int_equal(wait_for_end(child), 0);
+}
+
+/* The clients that cannot be accepted wait in the system's queue, of which epoll tells. */
+static void without_descriptors_the_server_waits_and_does_not_spin(void **state) {
+    (void)state;
+    enum { CLIENTS = 40 };
+    running v = START("--model", TOY);
+    limit_descriptors(&v, 24);
+    int fds[CLIENTS];
+    for (int i = 0; i < CLIENTS; i++) fds[i] = connect_to(v.port);
+    nap(300);
+    const double before = spent(&v);
+    nap(2000);
+    assert_true(spent(&v) - before < 0.1);
+    for (int i = 0; i < CLIENTS; i++) close(fds[i]);
+    expect(get(v.port, "/health"), 200, NULL);
+    stop(&v);
+}
+
+static void a_wrong_key_file_leaves_the_keys_and_the_log_is_opened_again(void **state) {
+    (void)state;
+    folder_write(&dir, "keys-good", STR("alpha\n"));
+    char path[1024], log[1024], moved[1024];
+    snprintf(path, sizeof path, "%s", folder_path(&dir, "keys-good"));
+    running v = START("--model", TOY, "--api-key-file", path);
+    snprintf(log, sizeof log, "%s", folder_path(&dir, v.log));
+    snprintf(moved, sizeof moved, "%s", folder_path(&dir, "moved"));
+    folder_write(&dir, "keys-good", STR("al pha\n"));
+    assert_int_equal(rename(log, moved), 0);
+    kill(v.pid, SIGHUP);
+    for (int i = 0; i < PLENTY_MS / 10 && access(log, F_OK) != 0; i++) nap(10);
+    await_log(&v, "the keys stay as they were: ");
+    expect(ask_with(v.port, "POST /v1/systemone", "X-API-Key: alpha\r\n", STR(REQUEST)), 200, NULL);
+    folder_write(&dir, "keys-good", STR("beta\n"));
+    kill(v.pid, SIGHUP);
+    await_log(&v, "keys read again");
+    expect(ask_with(v.port, "POST /v1/systemone", "X-API-Key: alpha\r\n", STR(REQUEST)), 401, NULL);
     stop(&v);
 }
 
@@ -397,6 +466,8 @@ int main(void) {
         cmocka_unit_test(a_request_past_its_deadline_is_503),
         cmocka_unit_test(two_hundred_slow_clients_hold_nobody_up),
         cmocka_unit_test(connections_beyond_the_limit_are_503),
+        cmocka_unit_test(without_descriptors_the_server_waits_and_does_not_spin),
+        cmocka_unit_test(a_wrong_key_file_leaves_the_keys_and_the_log_is_opened_again),
         cmocka_unit_test(a_hundred_clients_get_their_own_answers),
         cmocka_unit_test(sigterm_answers_what_is_there_and_ends_with_0),
         cmocka_unit_test(after_the_grace_time_requests_are_503),

@@ -143,8 +143,7 @@ static clef_status run(server *v, const sigset_t *set, double grace_s, clef_erro
         const int got = next_signal(set);
         if (got == SIGHUP) {
             clef_error why = {0};
-            if (server_reload(v, &why) != CLEF_OK)
-                fprintf(stderr, "clef: nothing changed: %s\n", why.text);
+            if (server_reload(v, &why) != CLEF_OK) fprintf(stderr, "clef: SIGHUP: %s\n", why.text);
         } else if (got != 0) {
             drain(v, set, grace_s);
             return CLEF_OK;

@@ -142,10 +142,20 @@ bool server_is_ready(server *v) {
 }
 
 clef_status server_reload(server *v, clef_error *err) {
-    TRY(log_reopen(v->s.log, err));
-    TRY(keys_reload(v->s.keys, err));
-    log_note(v->s.log, "keys read and log opened again");
-    return CLEF_OK;
+    clef_error of_log = {0}, of_keys = {0};
+    const clef_status opened = log_reopen(v->s.log, &of_log);
+    if (opened == CLEF_OK)
+        log_note(v->s.log, "log opened again");
+    else
+        log_note(v->s.log, "the log stays as it was: %s", of_log.text);
+    const clef_status read = keys_reload(v->s.keys, &of_keys);
+    if (read == CLEF_OK)
+        log_note(v->s.log, "keys read again");
+    else
+        log_note(v->s.log, "the keys stay as they were: %s", of_keys.text);
+    if (opened == CLEF_OK && read == CLEF_OK) return CLEF_OK;
+    *err = opened != CLEF_OK ? of_log : of_keys;
+    return err->status;
 }
 
 void server_stop(server *v) {

@@ -32,7 +32,8 @@ const char *server_address(const server *v);
 clef_status server_status(server *v, clef_error *err);
 bool server_is_ready(server *v);
 
-/* Reads the key file again and opens the log again. */
+/* Opens the log again and reads the key file again, each whatever becomes of the other, and says so
+ * in the log. What fails leaves what was there. */
 clef_status server_reload(server *v, clef_error *err);
 
 /* Takes no more requests; those that are here are answered. */
