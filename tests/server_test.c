@@ -151,6 +151,8 @@ static void a_batch_answer_equals_the_single_one(void **state) {
     answer many = ask_with(shared.port, "POST /v1/systemone/batch", "", STR("[" REQUEST "]"));
     assert_int_equal(many.status, 200);
     assert_memory_equal(many.body + 1, one.body, strlen(one.body));
+    assert_non_null(strstr(many.text.p, "\r\nx-clef-cached-tokens: "));
+    assert_non_null(strstr(many.text.p, "\r\nServer-Timing: queue;dur="));
     done(&one);
     done(&many);
 }

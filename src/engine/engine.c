@@ -325,13 +325,29 @@ clef_status engine_encode(job *j, const clef_engine *e, const clef_ask_options *
     return CLEF_OK;
 }
 
-clef_status engine_answer(clef_engine *e, const clef_ask_options *o, job *j, clef_answer **out,
-                          clef_error *err) {
-    TRY(job_make_item(j, err));
-    TRY(run_jobs(e, o, j, 1, err));
-    if (j->item.status == CLEF_OK) return finish(out, j, o, err);
-    if (err != NULL) *err = j->item.err;
-    return j->item.status;
+/* Sets the status of a job that has none yet. */
+static void fail_job(job *j, clef_status s, const clef_error *why) {
+    if (s == CLEF_OK || j->item.status != CLEF_OK) return;
+    j->item.status = s;
+    j->item.err = *why;
+}
+
+clef_status engine_answer(clef_engine *e, const clef_ask_options *o, job *jobs, size_t n,
+                          clef_answer **out) {
+    clef_status first = CLEF_OK;
+    clef_error why = {0};
+    for (size_t i = 0; i < n; i++) {
+        out[i] = NULL;
+        if (jobs[i].item.status == CLEF_OK) fail_job(&jobs[i], job_make_item(&jobs[i], &why), &why);
+    }
+    const clef_status ran = run_jobs(e, o, jobs, n, &why);
+    for (size_t i = 0; i < n; i++) {
+        batch_item *item = &jobs[i].item;
+        fail_job(&jobs[i], ran, &why);
+        if (item->status == CLEF_OK) item->status = finish(&out[i], &jobs[i], o, &item->err);
+        if (first == CLEF_OK) first = item->status;
+    }
+    return first;
 }
 
 /* ---- the public calls ---- */
@@ -340,28 +356,14 @@ clef_status engine_answer(clef_engine *e, const clef_ask_options *o, job *j, cle
 static clef_status ask_all(clef_engine *e, const clef_ask_options *o, const clef_request *requests,
                            job *jobs, size_t n, clef_answer **out, clef_error *errs) {
     for (size_t i = 0; i < n; i++) {
-        job *j = &jobs[i];
         clef_error why = {0};
         const str body = {requests[i].body, requests[i].body_len};
-        clef_status s = engine_encode(j, e, o, body, &why);
-        if (s == CLEF_OK) s = job_make_item(j, &why);
-        j->item.status = s;
-        if (s != CLEF_OK) j->item.err = why;
+        fail_job(&jobs[i], engine_encode(&jobs[i], e, o, body, &why), &why);
     }
-    clef_error why = {0};
-    const clef_status ran = run_jobs(e, o, jobs, n, &why);
-    clef_status first = CLEF_OK;
-    for (size_t i = 0; i < n; i++) {
-        batch_item *item = &jobs[i].item;
-        if (item->status == CLEF_OK && ran != CLEF_OK) {
-            item->status = ran;
-            item->err = why;
-        }
-        if (item->status == CLEF_OK) item->status = finish(&out[i], &jobs[i], o, &item->err);
-        if (item->status != CLEF_OK && errs != NULL) errs[i] = item->err;
-        if (first == CLEF_OK) first = item->status;
-    }
-    return first;
+    const clef_status s = engine_answer(e, o, jobs, n, out);
+    for (size_t i = 0; errs != NULL && i < n; i++)
+        if (jobs[i].item.status != CLEF_OK) errs[i] = jobs[i].item.err;
+    return s;
 }
 
 static const clef_ask_options default_ask;

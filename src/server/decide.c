@@ -140,7 +140,8 @@ static clef_status compute_answer(decision *d, str body, uint32_t n_questions, r
     clef_error why = {0};
     clef_status status = engine_encode(&j, s->engine, &d->ask, body, &why);
     if (status == CLEF_OK) {
-        status = engine_answer(s->engine, &d->ask, &j, &answer, &why);
+        status = engine_answer(s->engine, &d->ask, &j, 1, &answer);
+        why = j.item.err;
         /* An encoded request is no longer too long: what it exceeds is the memory of this moment.
          */
         if (status == CLEF_ERR_LIMIT) why.status = CLEF_ERR_MEMORY;

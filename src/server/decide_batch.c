@@ -19,7 +19,6 @@
 typedef struct {
     checked q;
     check_place where;
-    buf body; /* as the engine is asked */
 } item;
 
 typedef struct {
@@ -28,8 +27,9 @@ typedef struct {
     bool shared; /* the second form */
     check_place states;
     item *items;
-    clef_answer **answers; /* [n] */
-    size_t n;
+    job *jobs;
+    clef_answer **answers;
+    size_t n; /* items, jobs, answers */
 } batch_call;
 
 /* ---- reading ------------------------------------------------------------------------------- */
@@ -92,19 +92,19 @@ static void read_list(batch_call *b, const json *list, problems *found) {
     }
 }
 
-/* Bodies for the engine, each encoded once to see that it can be. */
+/* Encodes every request. */
 static bool admit(batch_call *b, reply *r) {
     for (size_t i = 0; i < b->n; i++) {
-        item *t = &b->items[i];
+        const item *t = &b->items[i];
         decision d;
+        buf body = {0};
         clef_error why = {0};
         decide_begin(&d, b->s, b->c, &t->q);
-        clef_status status = check_write(&t->body, &t->q, b->s->rules.names.served, &why);
-        job j = {0};
-        if (status == CLEF_OK)
-            status = engine_encode(&j, b->s->engine, &d.ask, (str){t->body.p, t->body.n}, &why);
-        arena_free(&j.mem);
-        if (status != CLEF_OK) {
+        clef_status s = check_write(&body, &t->q, b->s->rules.names.served, &why);
+        if (s == CLEF_OK)
+            s = engine_encode(&b->jobs[i], b->s->engine, &d.ask, (str){body.p, body.n}, &why);
+        buf_free(&body);
+        if (s != CLEF_OK) {
             decide_failed(b->s, r, &why, &t->where);
             return false;
         }
@@ -112,44 +112,18 @@ static bool admit(batch_call *b, reply *r) {
     return true;
 }
 
-/* ---- asking -------------------------------------------------------------------------------- */
-
-/* Asks the requests that treat a long state in the same way together. */
-static clef_status ask_alike(batch_call *b, int truncate, clef_error *why) {
-    clef_request *requests = calloc(b->n, sizeof *requests);
-    clef_answer **got = calloc(b->n, sizeof(clef_answer *));
-    clef_error *errs = calloc(b->n, sizeof *errs);
-    size_t *from = calloc(b->n, sizeof *from), n = 0;
-    clef_status s = CLEF_OK;
-    if (requests == NULL || got == NULL || errs == NULL || from == NULL) s = clef_fail_memory(why);
-    for (size_t i = 0; s == CLEF_OK && i < b->n; i++) {
-        if ((int)b->items[i].q.truncate != truncate) continue;
-        requests[n] = (clef_request){b->items[i].body.p, b->items[i].body.n};
-        from[n++] = i;
-    }
-    if (s == CLEF_OK && n > 0) {
-        decision d;
-        decide_begin(&d, b->s, b->c, &b->items[from[0]].q);
-        s = clef_ask_batch(b->s->engine, &d.ask, requests, n, got, errs);
-        for (size_t i = 0; i < n; i++) b->answers[from[i]] = got[i];
-        for (size_t i = 0; i < n && s != CLEF_OK; i++)
-            if (errs[i].status != CLEF_OK) {
-                *why = errs[i];
-                break;
-            }
-        if (why->status == CLEF_ERR_LIMIT) why->status = CLEF_ERR_MEMORY; /* as in decide.c */
-    }
-    free(from);
-    free(errs);
-    free(got);
-    free(requests);
+/* Computes them together. What to do with a long state is done, so they differ in nothing. */
+static clef_status ask(batch_call *b, clef_error *why) {
+    decision d;
+    decide_begin(&d, b->s, b->c, &b->items[0].q);
+    const clef_status s = engine_answer(b->s->engine, &d.ask, b->jobs, b->n, b->answers);
+    for (size_t i = 0; s != CLEF_OK && i < b->n; i++)
+        if (b->jobs[i].item.status == s) {
+            *why = b->jobs[i].item.err;
+            break;
+        }
+    if (s == CLEF_ERR_LIMIT) why->status = CLEF_ERR_MEMORY; /* as in decide.c */
     return s;
-}
-
-static clef_status ask_all(batch_call *b, clef_error *why) {
-    TRY(ask_alike(b, CHECK_AS_SERVED, why));
-    TRY(ask_alike(b, CHECK_TRUNCATE, why));
-    return ask_alike(b, CHECK_NO_TRUNCATE, why);
 }
 
 /* ---- writing ------------------------------------------------------------------------------- */
@@ -174,6 +148,9 @@ static void write_answers(batch_call *b, buf *out) {
         tokens += stats.tokens;
         b->c->n_questions += b->items[i].q.questions->n;
         b->c->n_cached += (uint32_t)stats.cached_tokens;
+        b->c->encode_s += stats.encode_s;
+        b->c->queue_s = stats.queue_s; /* they ran as one */
+        b->c->model_s = stats.prefill_s;
         if (i > 0) buf_add_text(out, ", ");
         if (b->shared) {
             buf_add_char(out, '{');
@@ -200,12 +177,13 @@ static void answer_items(batch_call *b, reply *r) {
     for (size_t i = 0; i < b->n; i++)
         if (!decide_model(b->s, &b->items[i].q, (str){NULL, 0}, r)) return;
     if (!decide_ready(b->s, r) || !admit(b, r)) return;
-    if (ask_all(b, &why) != CLEF_OK) {
+    if (ask(b, &why) != CLEF_OK) {
         decide_failed(b->s, r, &why, NULL);
         return;
     }
     reply_reset(r, 200);
     write_answers(b, &r->body);
+    reply_header(r, "x-clef-cached-tokens", "%u", b->c->n_cached);
 }
 
 static void answer_root(batch_call *b, const json *root, reply *r) {
@@ -214,8 +192,9 @@ static void answer_root(batch_call *b, const json *root, reply *r) {
     if (list != NULL) {
         b->n = list->n;
         b->items = calloc(b->n, sizeof *b->items);
+        b->jobs = calloc(b->n, sizeof *b->jobs);
         b->answers = calloc(b->n, sizeof(clef_answer *));
-        if (b->items == NULL || b->answers == NULL) {
+        if (b->items == NULL || b->jobs == NULL || b->answers == NULL) {
             reply_error(r, 503, reply_error_type(503), "The server is short of memory");
         } else {
             if (b->shared)
@@ -227,8 +206,9 @@ static void answer_root(batch_call *b, const json *root, reply *r) {
     }
     if (found.n > 0) reply_invalid(r, &found.list);
     for (size_t i = 0; b->answers != NULL && i < b->n; i++) clef_answer_free(b->answers[i]);
-    for (size_t i = 0; b->items != NULL && i < b->n; i++) buf_free(&b->items[i].body);
+    for (size_t i = 0; b->jobs != NULL && i < b->n; i++) arena_free(&b->jobs[i].mem);
     free(b->answers);
+    free(b->jobs);
     free(b->items);
     buf_free(&found.list);
 }

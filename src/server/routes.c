@@ -405,7 +405,8 @@ void service_finish_headers(service *s, const call *c, reply *r) {
     if (origin.p == NULL || origin.n > 300 || !guard_origin(&s->rules.guard, origin)) return;
     reply_header(r, "Access-Control-Allow-Origin", "%.*s", STR_ARG(origin));
     reply_header(r, "Access-Control-Expose-Headers",
-                 "x-typesafe-request-id, x-request-id, retry-after, server-timing");
+                 "x-typesafe-request-id, x-request-id, retry-after, server-timing, "
+                 "x-clef-cached-tokens");
 }
 
 void service_log(service *s, const call *c, const reply *r) {
