@@ -278,6 +278,40 @@ static void *be_client(void *user) {
     return NULL;
 }
 
+/* A number of two bytes becomes a node of 64. */
+static void bodies_of_many_values_are_held_to_a_ceiling(void **state) {
+    (void)state;
+    enum { CLIENTS = 4, VALUES = 10 << 20 };
+    const uint64_t most = 900u << 20;
+    running v = START("--model", TOY);
+    buf bytes = {0};
+    buf_printf(&bytes, POST_HEAD "Connection: close\r\nContent-Length: %d\r\n\r\n[0",
+               VALUES * 2 + 3);
+    for (int i = 0; i < VALUES; i++) buf_add_text(&bytes, ",0");
+    buf_add_char(&bytes, ']');
+    int fds[CLIENTS];
+    for (int i = 0; i < CLIENTS; i++) {
+        fds[i] = connect_to(v.port);
+        send_all(fds[i], (str){bytes.p, bytes.n});
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        answer a = finish(fds[i]);
+        const bool beside = a.status == 503; /* another's values are there */
+        expect(a, beside ? 503 : 422, beside ? "overloaded_error" : "too_complex");
+    }
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)v.pid);
+    buf text = {0};
+    assert_int_equal(file_read(&text, path, 1 << 16, NULL), CLEF_OK);
+    buf_add(&text, "", 0);
+    const char *peak = strstr(text.p, "VmHWM:");
+    assert_non_null(peak);
+    assert_in_range(strtoull(peak + strlen("VmHWM:"), NULL, 10) << 10, 0, most);
+    buf_free(&text);
+    buf_free(&bytes);
+    stop(&v);
+}
+
 static void a_hundred_clients_get_their_own_answers(void **state) {
     (void)state;
     enum { CLIENTS = 100, EACH = 6 };
@@ -468,6 +502,7 @@ int main(void) {
         cmocka_unit_test(connections_beyond_the_limit_are_503),
         cmocka_unit_test(without_descriptors_the_server_waits_and_does_not_spin),
         cmocka_unit_test(a_wrong_key_file_leaves_the_keys_and_the_log_is_opened_again),
+        cmocka_unit_test(bodies_of_many_values_are_held_to_a_ceiling),
         cmocka_unit_test(a_hundred_clients_get_their_own_answers),
         cmocka_unit_test(sigterm_answers_what_is_there_and_ends_with_0),
         cmocka_unit_test(after_the_grace_time_requests_are_503),

@@ -19,9 +19,8 @@
 enum {
     DEFAULT_PORT = 8423,
     DEFAULT_BODY = 32 << 20,
-    DEFAULT_BODIES = 256 << 20, /* of all requests at once, or four of the largest */
-    TREE_PER_BODY_BYTE = 24,    /* a number of two bytes becomes a node of 64 */
-    TREE_LEAST = 1 << 20
+    DEFAULT_HELD = 256 << 20, /* of all requests at once, or eight of the largest bodies */
+    VALUES_BYTES = 64 << 20   /* a million values of JSON */
 };
 
 static uint64_t number(const args *a, option_id id, uint64_t or_else) {
@@ -42,10 +41,10 @@ static service_rules rules_of(const args *a) {
                    .max_levels = (uint32_t)number(a, OPTION_MAX_LEVELS, 10),
                    .max_images = (uint32_t)number(a, OPTION_MAX_IMAGES, 8),
                    .max_batch = (uint32_t)number(a, OPTION_MAX_BATCH, 256),
-                   .max_tree_bytes = max_body * TREE_PER_BODY_BYTE + TREE_LEAST,
+                   .max_tree_bytes = max_body + VALUES_BYTES, /* the parser copies the text */
                    .strict = o[OPTION_STRICT].given},
         .max_body = max_body,
-        .max_bodies = max_body * 4 > DEFAULT_BODIES ? max_body * 4 : DEFAULT_BODIES,
+        .max_held = max_body * 8 > DEFAULT_HELD ? max_body * 8 : DEFAULT_HELD,
         .ask = model_ask_options(a),
         .names = {.served = text(a, OPTION_SERVED_NAME, "clef-flash"),
                   .aliases = o[OPTION_ALIAS].list,

@@ -22,6 +22,7 @@ typedef struct {
     call_gone *gone; /* NULL: nobody can leave */
     void *gone_user;
     char id[CALL_ID_BYTES]; /* request id, zero-terminated */
+    size_t held_bytes;      /* service_hold */
     double started;         /* clock_seconds when the head was complete */
 
     /* What the routes found out, for the log and the counters. */

@@ -282,10 +282,26 @@ static void decide_tree(service *s, call *c, const json *root, str path_model, r
     buf_free(&found.list);
 }
 
-const json *decide_parse(service *s, const call *c, arena *mem, reply *r) {
+/* The most that the values of a body can take. Every value stands behind a comma or an opening
+ * bracket, or is the first; each is there twice, because the library parses what is asked of it
+ * once more. */
+static size_t tree_bytes(str body, size_t ceiling) {
+    size_t n = 1;
+    for (size_t i = 0; i < body.n; i++)
+        n += body.p[i] == ',' || body.p[i] == '[' || body.p[i] == '{';
+    const size_t once = n * sizeof(json);
+    return 2 * (once < ceiling ? once : ceiling);
+}
+
+const json *decide_parse(service *s, call *c, arena *mem, reply *r) {
     const json *root = NULL;
     problems found = {0};
     clef_error why = {0};
+    if (!service_hold(s, c, tree_bytes(c->body, s->rules.limits.max_tree_bytes))) {
+        clef_fail_memory(&why);
+        decide_failed(s, r, &why, NULL);
+        return NULL;
+    }
     if (check_parse(&root, c->body, &s->rules.limits, mem, &found, &why) != CLEF_OK)
         decide_failed(s, r, &why, NULL);
     else if (found.n > 0)

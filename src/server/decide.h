@@ -22,7 +22,7 @@ void decide_batch(service *s, call *c, reply *r);
 /* ---- shared with decide_batch.c ---- */
 
 /* The tree of the body, in `mem`; NULL when *r is the answer already. */
-const json *decide_parse(service *s, const call *c, arena *mem, reply *r);
+const json *decide_parse(service *s, call *c, arena *mem, reply *r);
 
 /* Whether the model is there and wanted; else *r says why not. */
 bool decide_ready(service *s, reply *r);

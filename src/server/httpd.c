@@ -89,7 +89,7 @@ static exchange *exchange_new(service *s, struct MHD_Connection *connection, con
 
 static void exchange_free(exchange *e) {
     atomic_fetch_sub(&e->s->counts.in_flight, 1);
-    atomic_fetch_sub(&e->s->bodies_bytes, e->body.n);
+    service_let_go(e->s, &e->c);
     buf_free(&e->body);
     reply_free(&e->r);
     free(e->headers);
@@ -143,16 +143,12 @@ static enum MHD_Result send_reply(exchange *e, struct MHD_Connection *connection
 }
 
 static void take_body(exchange *e, const char *p, size_t n) {
-    const size_t held = atomic_fetch_add(&e->s->bodies_bytes, n) + n;
-    if (e->failed || held > e->s->rules.max_bodies || e->body.n + n > e->s->rules.max_body) {
-        atomic_fetch_sub(&e->s->bodies_bytes, n);
+    if (e->failed || e->body.n + n > e->s->rules.max_body || !service_hold(e->s, &e->c, n)) {
         e->failed = true;
         return;
     }
     buf_add(&e->body, p, n);
-    if (!e->body.failed) return;
-    atomic_fetch_sub(&e->s->bodies_bytes, n);
-    e->failed = true;
+    e->failed = e->body.failed;
 }
 
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *path,

@@ -381,6 +381,23 @@ void service_answer(service *s, call *c, reply *r) {
     }
 }
 
+/* ---- memory -------------------------------------------------------------------------------- */
+
+bool service_hold(service *s, call *c, size_t bytes) {
+    const size_t now = atomic_fetch_add(&s->held_bytes, bytes) + bytes;
+    if (now > s->rules.max_held) {
+        atomic_fetch_sub(&s->held_bytes, bytes);
+        return false;
+    }
+    c->held_bytes += bytes;
+    return true;
+}
+
+void service_let_go(service *s, call *c) {
+    atomic_fetch_sub(&s->held_bytes, c->held_bytes);
+    c->held_bytes = 0;
+}
+
 /* ---- after the answer ---------------------------------------------------------------------- */
 
 static void add_timing(const call *c, reply *r) {

@@ -18,7 +18,7 @@
 typedef struct {
     check_limits limits;
     size_t max_body;      /* bytes of a body */
-    size_t max_bodies;    /* bytes of all bodies held at once */
+    size_t max_held;      /* bytes of all bodies at once, and of what they are parsed into */
     clef_ask_options ask; /* for every request; progress and user are set by the service */
     model_names names;
     guard guard;
@@ -34,16 +34,20 @@ typedef struct {
     metrics counts;
     clef_engine *engine; /* set before `state` becomes SERVICE_READY, and not read before */
     double load_s;
-    atomic_int state;           /* service_state */
-    atomic_llong created;       /* of the checkpoint, in seconds since 1970 */
-    atomic_size_t bodies_bytes; /* held now */
-    atomic_bool cancel;         /* running requests stop */
+    atomic_int state;         /* service_state */
+    atomic_llong created;     /* of the checkpoint, in seconds since 1970 */
+    atomic_size_t held_bytes; /* for all requests now, as service_hold counts */
+    atomic_bool cancel;       /* running requests stop */
 } service;
 
 /* True when *r is the answer; false when the body is wanted. */
 bool service_head(service *s, call *c, reply *r);
 
 void service_answer(service *s, call *c, reply *r);
+
+/* Counts bytes that the request will take until service_let_go; false: that is too much. */
+bool service_hold(service *s, call *c, size_t bytes);
+void service_let_go(service *s, call *c);
 
 /* Adds what every answer has: ids, timing, cross-origin headers. A reply that ran out of memory
  * becomes a 503. */
