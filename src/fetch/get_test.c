@@ -467,6 +467,29 @@ static void a_part_of_another_file_is_begun_again(void **state) {
     end(&f);
 }
 
+/* A note is written beside the old one; a kill may leave it there. */
+static void what_a_killed_run_left_is_cleared_away(void **state) {
+    (void)state;
+    fetch f;
+    begin(&f);
+    folder_make(&f.home, "out");
+    f.stop_at = 1;
+    refused(&f, CLEF_ERR_CANCELLED, "stopped");
+    f.stop_at = 0;
+    for (size_t i = 0; i < N_NEEDED; i++) {
+        char path[300];
+        snprintf(path, sizeof path, "out/%s.part.note~", needed[i]);
+        if (!file_exists(folder_path(&f.home, path))) folder_write(&f.home, path, STR("clef"));
+    }
+    arrived(&f);
+    assert_int_equal(count_entries(f.dir), N_NEEDED);
+    /* Killed after the file had its name, and before its note was gone. */
+    folder_write(&f.home, "out/config.json.part.note", STR("clef"));
+    arrived(&f);
+    assert_int_equal(count_entries(f.dir), N_NEEDED);
+    end(&f);
+}
+
 static void a_complete_part_needs_no_server(void **state) {
     (void)state;
     fetch f;
@@ -870,6 +893,7 @@ int main(void) {
         cmocka_unit_test(a_model_that_is_not_here_is_met_with_advice),
         cmocka_unit_test(a_stop_leaves_what_the_next_run_goes_on_from),
         cmocka_unit_test(a_part_of_another_file_is_begun_again),
+        cmocka_unit_test(what_a_killed_run_left_is_cleared_away),
         cmocka_unit_test(a_complete_part_needs_no_server),
         cmocka_unit_test(two_runs_do_not_mix_their_bytes),
         cmocka_unit_test(a_full_disk_is_met_and_gone_on_from),

@@ -22,6 +22,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The end of the name that a new file has until it replaces the old one: one that no branch or tag
+ * can have, or writing refs/x could destroy refs/x.new. */
+#define FRESH_TAIL "~"
+#define NOTE_TAIL ".part.note"
 static const char note_format[] = "clef-part/1";
 enum { MAX_NOTE = 4096, BLOCK = 1 << 20 };
 
@@ -86,6 +90,17 @@ static clef_status sum_file(digest *sum, int fd, uint64_t n, const char *label, 
     return s;
 }
 
+/* Removes the note of the file `name`, and what a run left that was killed while it wrote one. */
+static void remove_note(int folder, const char *name) {
+    static const char *const tails[] = {NOTE_TAIL, NOTE_TAIL FRESH_TAIL};
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+        buf note = {0};
+        buf_printf(&note, "%s%s", name, tails[i]);
+        if (!note.failed) unlinkat(folder, note.p, 0);
+        buf_free(&note);
+    }
+}
+
 clef_status part_is_there(bool *there, int root, const char *root_label, const char *path,
                           const part_wanted *wanted, part_read *step, void *user, clef_error *err) {
     *there = false;
@@ -93,12 +108,11 @@ clef_status part_is_there(bool *there, int root, const char *root_label, const c
     const int folder = part_folder(&name, root, path, false);
     if (folder < 0) return CLEF_OK;
     const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    close(folder);
-    if (fd < 0) return CLEF_OK;
     struct stat st;
     digest *sum = NULL;
     clef_status s = CLEF_OK;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == wanted->size) {
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        (uint64_t)st.st_size == wanted->size) {
         char hex[DIGEST_HEX];
         buf label = {0};
         buf_printf(&label, "%s/%s", root_label, path);
@@ -110,7 +124,9 @@ clef_status part_is_there(bool *there, int root, const char *root_label, const c
         digest_close(sum);
         buf_free(&label);
     }
-    close(fd);
+    if (fd >= 0) close(fd);
+    if (*there) remove_note(folder, name); /* a run may be killed after the rename */
+    close(folder);
     return s;
 }
 
@@ -143,12 +159,11 @@ static clef_status write_all(int fd, const void *bytes, size_t n, const char *la
     return CLEF_OK;
 }
 
-/* Replaces the file `name` of a folder. The name that the new one has meanwhile is one that no
- * branch or tag can have, or writing refs/x could destroy refs/x.new. */
+/* Replaces the file `name` of a folder. */
 static clef_status write_text(int folder, const char *name, str text, const char *label,
                               clef_error *err) {
     buf fresh = {0};
-    buf_printf(&fresh, "%s~", name);
+    buf_printf(&fresh, "%s" FRESH_TAIL, name);
     TRY(buf_status(&fresh, err));
     clef_status s = CLEF_OK;
     const int fd =
@@ -275,7 +290,7 @@ clef_status part_open(part *p, int root, const char *root_label, const char *pat
     if (p->folder < 0) return fail_errno(p->label.p, "its folder cannot be made", errno, err);
     buf_add_text(&p->name, name);
     buf_printf(&p->temporary, "%s.part", name);
-    buf_printf(&p->note, "%s.part.note", name);
+    buf_printf(&p->note, "%s" NOTE_TAIL, name);
     TRY(buf_status(&p->name, err));
     TRY(buf_status(&p->temporary, err));
     TRY(buf_status(&p->note, err));
@@ -339,7 +354,7 @@ clef_status part_finish(part *p, clef_error *err) {
     if (fsync(p->fd) != 0) return fail_errno(p->label.p, "cannot be written", errno, err);
     if (renameat(p->folder, p->temporary.p, p->folder, p->name.p) != 0)
         return fail_errno(p->label.p, "cannot be given its name", errno, err);
-    unlinkat(p->folder, p->note.p, 0);
+    remove_note(p->folder, p->name.p);
     if (fsync(p->folder) != 0 && errno != EINVAL) /* a file system without this call */
         return fail_errno(p->label.p, "its folder cannot be written", errno, err);
     return CLEF_OK;

@@ -36,7 +36,8 @@ clef_status part_text(int root, const char *root_label, const char *path, str te
 typedef clef_status part_read(void *user, size_t n, clef_error *err);
 
 /* Whether the file at `path` below the folder `root` (a descriptor; `root_label` names it) is there
- * with the right size and sum. A link counts as absent. `step` may be NULL. */
+ * with the right size and sum; a note beside it is then of no use and removed. A link counts as
+ * absent. `step` may be NULL. */
 clef_status part_is_there(bool *there, int root, const char *root_label, const char *path,
                           const part_wanted *wanted, part_read *step, void *user, clef_error *err);
 
