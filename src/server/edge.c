@@ -62,6 +62,7 @@ struct connection {
     bool client_done; /* nothing more is read for requests */
     bool inner_done;  /* the pair's other side has closed */
     bool lingering, dead;
+    bool heard;         /* something of an answer came: from the pair, or from here */
     bool up_broken;     /* httpd.c has stopped reading */
     bool unwatched;     /* the pair has hung up, which epoll would tell again and again */
     int refused;        /* status of an error to be sent from here, when the pair is done */
@@ -162,6 +163,7 @@ static void write_refusal(edge *g, connection *c) {
         memcpy(c->down, text.p, text.n);
         c->n_down = text.n;
         c->down_at = 0;
+        c->heard = true;
     }
     buf_free(&text);
     reply_free(&r);
@@ -171,6 +173,8 @@ static void write_refusal(edge *g, connection *c) {
 static bool is_answered(const connection *c) {
     return c->n_body > 0 && c->link != NULL && httpd_answered(c->link) >= c->n_heads;
 }
+
+static const char NO_ROOM[] = "there is no room for one more";
 
 /* Nothing more of the client goes in; what went in is answered first. */
 static void refuse(connection *c, int status, const char *reason) {
@@ -201,7 +205,7 @@ static void send_up(edge *g, connection *c) {
     if (c->n_passed == 0) return;
     if (c->inner.fd < 0 && !c->inner_done && !open_inner(g, c)) {
         c->n_passed = c->n_up = 0;
-        refuse(c, 503, "there is no room for one more");
+        refuse(c, 503, NO_ROOM);
         c->inner_done = true;
         return;
     }
@@ -308,6 +312,7 @@ static void read_inner(connection *c) {
         }
         c->n_down = (size_t)n;
         c->down_at = 0;
+        c->heard = true;
         send_down(c);
         if ((size_t)n < DOWN_BYTES && !c->unwatched) return;
     }
@@ -318,6 +323,9 @@ static void settle(edge *g, connection *c) {
     if (c->dead) return;
     send_up(g, c);
     if (c->refused != 0 && c->n_passed == 0 && c->inner.fd >= 0) shutdown(c->inner.fd, SHUT_WR);
+    /* Without memory for its thread the pair closes unheard; its client is told all the same. */
+    const bool unheard = c->inner_done && !c->heard && c->n_heads > 0 && !c->lingering;
+    if (unheard && c->refused == 0) refuse(c, 503, NO_ROOM);
     if (c->inner.fd < 0 && c->n_down == 0 && c->refused != 0) {
         if (!is_answered(c)) write_refusal(g, c);
         c->refused = 0;
