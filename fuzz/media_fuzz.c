@@ -3,7 +3,7 @@
  * The first byte chooses: even, the rest is an object with images, videos and media_kwargs; odd, it
  * is the text of one picture. What is read has as many references as the lists have elements, and
  * every reference loads or says why, naming its place. Base64 that decodes is spelled the same when
- * it is encoded again. */
+ * it is encoded again, but for its line breaks. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +27,12 @@ static void check_base64(str text) {
     const media_ref ref = {.form = MEDIA_TEXT, .data = text};
     if (source_bytes(&bytes, &storage, &ref, SIZE_MAX, false, "images[0]", &err) == CLEF_OK) {
         base64_encode(&again, bytes.p, bytes.n);
-        assert(again.n <= text.n);
-        assert(memcmp(again.p, text.p + text.n - again.n, again.n) == 0);
+        for (size_t at = text.n, i = again.n; i > 0; at--) {
+            assert(at > 0);
+            if (text.p[at - 1] == '\n' || text.p[at - 1] == '\r') continue;
+            i--;
+            assert(text.p[at - 1] == again.p[i]);
+        }
     } else {
         check_error(&err);
     }

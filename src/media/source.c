@@ -2,7 +2,7 @@
  *
  * Text is one of:
  *   data:[type][;name=value...];base64,....   the type is not believed: the bytes decide
- *   base64 without anything around it
+ *   base64 without anything around it, which may be broken into lines, as in mail
  *   a URL with another scheme, which is refused: fetching for a stranger would open the network
  * that this process stands in. file: is read where the caller allows paths.
  *
@@ -23,15 +23,21 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Says why base64_decode refused the text. */
+static bool is_line_break(char c) {
+    return c == '\n' || c == '\r';
+}
+
+/* Says why base64_decode refused the text, with or without its line breaks. */
 static clef_status wrong_base64(str text, const char *where, clef_error *err) {
     static const char *const WANTED =
         "wanted a data URL or base64 with the alphabet A-Z a-z 0-9 + / and = at the end";
     size_t at = 0;
     while (at < text.n && (is_letter(text.p[at]) || is_digit(text.p[at]) || text.p[at] == '+' ||
-                           text.p[at] == '/'))
+                           text.p[at] == '/' || is_line_break(text.p[at])))
         at++;
-    if (at == text.n || (text.p[at] == '=' && text.n - at <= 2 && text.p[text.n - 1] == '='))
+    size_t end = text.n;
+    while (end > at && is_line_break(text.p[end - 1])) end--;
+    if (at == end || (text.p[at] == '=' && end - at <= 2 && text.p[end - 1] == '='))
         return clef_fail(err, CLEF_ERR_INPUT,
                          "%s: base64 of %zu characters that is cut or has bits behind its last "
                          "byte, wanted a multiple of 4 with = at the end",
@@ -42,9 +48,25 @@ static clef_status wrong_base64(str text, const char *where, clef_error *err) {
     return clef_fail(err, CLEF_ERR_INPUT, "%s: byte %zu is 0x%02x: %s", where, at, c, WANTED);
 }
 
+/* The lines of `text` joined. */
+static void join_lines(buf *out, str text) {
+    for (size_t i = 0; i < text.n;) {
+        size_t end = i;
+        while (end < text.n && !is_line_break(text.p[end])) end++;
+        buf_add(out, text.p + i, end - i);
+        i = end + 1;
+    }
+}
+
 static clef_status decode_base64(buf *out, str text, const char *where, clef_error *err) {
-    if (base64_decode(out, text)) return CLEF_OK;
-    return out->failed ? clef_fail_memory(err) : wrong_base64(text, where, err);
+    const bool lines = memchr(text.p, '\n', text.n) != NULL || memchr(text.p, '\r', text.n) != NULL;
+    buf joined = {0};
+    if (lines) join_lines(&joined, text);
+    clef_status s = buf_status(&joined, err);
+    if (s == CLEF_OK && !base64_decode(out, lines ? (str){joined.p, joined.n} : text))
+        s = out->failed ? clef_fail_memory(err) : wrong_base64(text, where, err);
+    buf_free(&joined);
+    return s;
 }
 
 /* ---- URLs ------------------------------------------------------------------------------------ */
