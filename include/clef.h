@@ -155,6 +155,8 @@ typedef struct {
     int exif_rotate;     /* nonzero: turn pictures as their files say; the reference does not */
     uint64_t max_picture_bytes, max_picture_pixels; /* of a file; more is CLEF_ERR_LIMIT; 0: 64 MiB
                                                        and 178,956,970 */
+    uint64_t max_decoded_pixels; /* of all pictures and frames of a request together, as they are
+                                    stored; more is CLEF_ERR_LIMIT; 0: no bound */
 } clef_ask_options;
 
 /* Answers one request (JSON; README.md has its members). `options` may be NULL. Free the answer

@@ -384,7 +384,8 @@ static void too_many_tokens_of_pictures_are_refused_before_the_tower_runs(void *
     clef_engine *e = open_toy("toy-vision", &(clef_options){.threads = 1});
     const str body = recorded_text(load_case(&mem, "toy-vision.images-9"), "request");
     refused(e, &(clef_ask_options){.max_length = 50}, body, CLEF_ERR_LIMIT,
-            "images, videos: they take 51 tokens, the limit of a record is 50");
+            "images[8]: it takes 6 tokens behind 45 of those before it, the limit of a record "
+            "is 50");
     clef_load load;
     clef_engine_stats(e, &load);
     assert_int_equal(load.steps, 0);

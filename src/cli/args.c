@@ -477,6 +477,11 @@ const option_spec option_table[N_OPTIONS] = {
                                  .commands = BIT(SERVE),
                                  .help = "Pixels of an image, read from its header before it is "
                                          "decoded. Default 16777216."},
+    [OPTION_MAX_MEDIA_PIXELS] = {"max-media-pixels", VALUE_NUMBER, "N", 1, INT64_MAX,
+                                 .commands = BIT(SERVE),
+                                 .help = "Pixels of all images and video frames of a request "
+                                         "together, before they are resized. Default "
+                                         "268435456."},
     [OPTION_MAX_BATCH] = {"max-batch", VALUE_NUMBER, "N", 1, 100000, .commands = BIT(SERVE),
                           .help = "Requests in one body of /v1/systemone/batch. Default 256; a "
                                   "batch also has to fit into the queue."},

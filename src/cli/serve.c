@@ -57,6 +57,7 @@ static service_rules rules_of(const args *a) {
     };
     r.ask.max_picture_bytes = number(a, OPTION_MAX_IMAGE_BYTES, 12 << 20);
     r.ask.max_picture_pixels = number(a, OPTION_MAX_IMAGE_PIXELS, 16 << 20);
+    r.ask.max_decoded_pixels = number(a, OPTION_MAX_MEDIA_PIXELS, 256 << 20);
     r.ask.timeout_s = (double)number(a, OPTION_DEADLINE, 0);
     return r;
 }

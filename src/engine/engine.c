@@ -300,6 +300,7 @@ bool engine_sight(sight_options *out, const clef_engine *e, const clef_ask_optio
                                      .exif_rotate = o->exif_rotate != 0,
                                      .max_bytes = o->max_picture_bytes,
                                      .max_source_pixels = o->max_picture_pixels,
+                                     .max_decoded_pixels = o->max_decoded_pixels,
                                      .allow_paths = o->read_files != 0},
                            .store = e->store,
                            .images = o->images,

@@ -15,7 +15,7 @@ clef_status job_encode(job *j, const tokenizer *t, const prompt_limits *limits,
     if (seeing == NULL)
         TRY(refuse_media(&j->rq.media, err));
     else
-        TRY(sight_load(&j->sight, &j->rq, seeing, &j->mem, err));
+        TRY(sight_load(&j->sight, &j->rq, seeing, limits->max_length, &j->mem, err));
     prompt_limits own = *limits;
     if (j->sight != NULL) own.media = sight_media(j->sight, &own.n_media);
     TRY(prompt_build(&j->p, &j->rq, t, &own, &j->mem, err));

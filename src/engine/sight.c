@@ -71,8 +71,8 @@ static clef_status join_digests(str *out, const media_item *items, uint32_t n, a
     return CLEF_OK;
 }
 
-clef_status sight_load(sight **out, const request *rq, const sight_options *o, arena *mem,
-                       clef_error *err) {
+clef_status sight_load(sight **out, const request *rq, const sight_options *o, uint32_t max_rows,
+                       arena *mem, clef_error *err) {
     const media_ref *refs = NULL;
     uint32_t n = 0;
     TRY(list_refs(&refs, &n, &rq->media, o, mem, err));
@@ -86,10 +86,13 @@ clef_status sight_load(sight **out, const request *rq, const sight_options *o, a
     if (s == NULL || items == NULL || media == NULL || rows == NULL) return clef_fail_memory(err);
     media_options options = o->media;
     options.kwargs = &rq->media.kwargs;
+    options.max_rows = max_rows;
     for (uint32_t i = 0; i < n; i++) {
         /* Files come from the caller, who may read them; the request's own references may not. */
         options.allow_paths = o->media.allow_paths || refs[i].form == MEDIA_PATH;
         TRY(media_load(&items[i], &refs[i], &options, mem, err));
+        options.rows_before += items[i].n_rows;
+        options.decoded_before += items[i].decoded_pixels;
         media[i] = (prompt_media){.n_groups = items[i].grid.t,
                                   .n_rows = items[i].n_rows / items[i].grid.t,
                                   .seconds = items[i].seconds};

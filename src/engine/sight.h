@@ -11,8 +11,8 @@
 
 /* What beside the request decides what is seen. */
 typedef struct {
-    media_options media;                       /* kwargs: set from the request */
-    row_store *store;                          /* NULL where nothing is computed */
+    media_options media; /* kwargs, max_rows and what was before: set by sight_load */
+    row_store *store;    /* NULL where nothing is computed */
     const char *const *images, *const *videos; /* [n_images], [n_videos]: files, shown behind the
                                                 * request's own */
     size_t n_images, n_videos;
@@ -21,9 +21,10 @@ typedef struct {
 typedef struct sight sight;
 
 /* Loads all media of a request, or sets *out NULL when it has none and no file is given. Everything
- * lives in `mem`. Errors name the picture, as media_load does. */
-clef_status sight_load(sight **out, const request *rq, const sight_options *o, arena *mem,
-                       clef_error *err);
+ * lives in `mem`, which is bounded by max_rows, the tokens that they may become. Errors name the
+ * picture, as media_load does. */
+clef_status sight_load(sight **out, const request *rq, const sight_options *o, uint32_t max_rows,
+                       arena *mem, clef_error *err);
 
 /* What the prompt is to be told: [*n]. */
 const prompt_media *sight_media(const sight *s, uint32_t *n);

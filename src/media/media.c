@@ -107,6 +107,37 @@ static clef_status frame_sides(uint32_t *out_h, uint32_t *out_w, uint32_t n, con
                               where, err);
 }
 
+/* ---- bounds of a record ---------------------------------------------------------------------- */
+
+/* Asked as soon as the sides are known: what request members make of a small picture may be more
+ * than the memory holds. */
+static clef_status check_rows(const media_item *item, const media_options *o, const char *where,
+                              clef_error *err) {
+    const media_grid *g = &item->grid;
+    const uint32_t merge = o->rules->merge;
+    const uint64_t rows = (uint64_t)g->t * (g->h / merge) * (g->w / merge);
+    if (o->max_rows == 0 || rows + o->rows_before <= o->max_rows) return CLEF_OK;
+    return clef_fail(err, CLEF_ERR_LIMIT,
+                     "%s: it takes %llu tokens behind %llu of those before it, the limit of a "
+                     "record is %llu; smaller or fewer pictures take less",
+                     where, (unsigned long long)rows, (unsigned long long)o->rows_before,
+                     (unsigned long long)o->max_rows);
+}
+
+/* Counts a decoded picture or frame, so that many of them are no more work than a few large ones
+ * may be. */
+static clef_status count_pixels(media_item *item, const image *i, const media_options *o,
+                                const char *where, clef_error *err) {
+    item->decoded_pixels += (uint64_t)i->w * i->h;
+    if (o->max_decoded_pixels == 0 ||
+        item->decoded_pixels + o->decoded_before <= o->max_decoded_pixels)
+        return CLEF_OK;
+    return clef_fail(err, CLEF_ERR_LIMIT,
+                     "%s: the pictures up to this one have %llu pixels together, the limit is %llu",
+                     where, (unsigned long long)(item->decoded_pixels + o->decoded_before),
+                     (unsigned long long)o->max_decoded_pixels);
+}
+
 /* ---- the item -------------------------------------------------------------------------------- */
 
 /* Room for the pixels of an item whose grid and frames are set. */
@@ -155,6 +186,7 @@ static clef_status resize_picture(media_item *item, image *i, const media_option
     TRY(picture_sides(&h, &w, i, o, kwargs, where, err));
     item->grid = (media_grid){1, h / r->patch, w / r->patch};
     item->n_frames = 1;
+    TRY(check_rows(item, o, where, err));
     uint8_t *rgb = take_pixels(item, r, mem);
     if (rgb == NULL) return clef_fail_memory(err);
     item->rgb = rgb;
@@ -167,7 +199,8 @@ static clef_status load_picture(media_item *item, const media_ref *ref, const me
     const place where = place_of(ref);
     image i = {0};
     TRY(decode(&i, ref, o, where.text, err));
-    const clef_status s = resize_picture(item, &i, o, where.text, mem, err);
+    clef_status s = count_pixels(item, &i, o, where.text, err);
+    if (s == CLEF_OK) s = resize_picture(item, &i, o, where.text, mem, err);
     image_free(&i);
     return s;
 }
@@ -194,6 +227,7 @@ static clef_status begin_film(film *f, const image *i, clef_error *err) {
     f->w = i->w;
     f->h = i->h;
     f->item->grid = (media_grid){f->chosen.n_groups, h / r->patch, w / r->patch};
+    TRY(check_rows(f->item, f->options, place_of(f->ref).text, err));
     f->rgb = take_pixels(f->item, r, f->mem);
     return f->rgb == NULL ? clef_fail_memory(err) : CLEF_OK;
 }
@@ -201,6 +235,7 @@ static clef_status begin_film(film *f, const image *i, clef_error *err) {
 /* Puts a frame, number `number` of those given, in every place that it was chosen for. */
 static clef_status add_frame(void *context, uint32_t number, const image *i, clef_error *err) {
     film *f = context;
+    TRY(count_pixels(f->item, i, f->options, place_of_frame(f->ref, number).text, err));
     if (f->rgb == NULL) TRY(begin_film(f, i, err));
     if (i->w != f->w || i->h != f->h)
         return clef_fail(err, CLEF_ERR_INPUT, "%s: a frame of %u x %u pixels in a video of %u x %u",

@@ -98,6 +98,10 @@ typedef struct {
     media_video_rounding rounding;
     uint64_t max_bytes;         /* of one encoded picture; 0: 64 MiB */
     uint64_t max_source_pixels; /* of one decoded picture; 0: MEDIA_MOST_PIXELS */
+    /* Of a record's pictures and frames together, of which what media_load gave for those before
+     * this one is known: tokens, and pixels as they are decoded. 0: no bound. */
+    uint64_t max_rows, rows_before;
+    uint64_t max_decoded_pixels, decoded_before;
 } media_options;
 
 /* ---- the result ----------------------------------------------------------------------------- */
@@ -115,6 +119,7 @@ typedef struct {
     const uint8_t *rgb;      /* [n_frames, h * patch, w * patch, 3]: the reference's uint8 pixels */
     const double *seconds;   /* video: [t] time of each group; picture: NULL */
     uint32_t n_rows;         /* tokens: t * h * w / merge^2 */
+    uint64_t decoded_pixels; /* of the picture, or of all frames that were taken, before resizing */
     char digest[DIGEST_HEX]; /* SHA-256 over backend, grid and rgb: equal ones give equal tower rows
                               */
 } media_item;
@@ -123,7 +128,8 @@ typedef struct {
  * to lives in `mem`; what decoding needs is given back before the return. Errors begin with the
  * picture's place ("images[2]: ...", "videos[0][7]: ..."):
  *   CLEF_ERR_INPUT        no picture, a broken one, sides further apart than 200 to 1
- *   CLEF_ERR_LIMIT        more bytes, pixels or scans than allowed, told from the header
+ *   CLEF_ERR_LIMIT        more bytes, pixels or scans than allowed, told from the header; more
+ *                         tokens, told before anything is resized; more pixels together
  *   CLEF_ERR_UNSUPPORTED  a format or a source that is not read here
  *   CLEF_ERR_IO           a path that cannot be read
  *   CLEF_ERR_MEMORY */

@@ -334,6 +334,52 @@ static void the_caller_s_limit_lowers_the_size(void **state) {
     arena_free(&mem);
 }
 
+/* 64 x 64 pixels that are to be 100,000,000: 97,969 tokens and 300 MB. */
+static void more_tokens_than_a_record_has_are_refused_before_resizing(void **state) {
+    (void)state;
+    arena mem = {.max_bytes = 1 << 20};
+    clip c = make_clip(4, 64, 64, 1);
+    const media_kwargs kwargs = {.image = {.min_pixels = 100000000, .max_pixels = 100000000},
+                                 .video = {.min_pixels = 100000000, .max_pixels = 100000000}};
+    const media_options options = {
+        .rules = &RULES, .kwargs = &kwargs, .max_rows = 16384, .rows_before = 7};
+    media_item item = {0};
+    clef_error err = {0};
+    assert_int_equal(media_load(&item, &c.frames[0], &options, &mem, &err), CLEF_ERR_LIMIT);
+    assert_string_equal(err.text, "images[0]: it takes 97969 tokens behind 7 of those before it, "
+                                  "the limit of a record is 16384; smaller or fewer pictures take "
+                                  "less");
+    const media_ref video = {
+        .form = MEDIA_FRAMES, .video = true, .frames = c.frames, .n_frames = 4};
+    assert_int_equal(media_load(&item, &video, &options, &mem, &err), CLEF_ERR_LIMIT);
+    assert_int_equal(strncmp(err.text, "videos[0]: it takes ", 20), 0);
+    free_clip(&c);
+    arena_free(&mem);
+}
+
+static void pixels_of_all_pictures_together_are_bounded(void **state) {
+    (void)state;
+    arena mem = {0};
+    clip c = make_clip(4, 64, 64, 1);
+    media_options options = {.rules = &RULES, .max_decoded_pixels = 3 * 64 * 64};
+    media_item item = {0};
+    clef_error err = {0};
+    options.decoded_before = 2 * 64 * 64;
+    assert_int_equal(media_load(&item, &c.frames[0], &options, &mem, &err), CLEF_OK);
+    assert_int_equal(item.decoded_pixels, 64 * 64);
+    options.decoded_before++;
+    assert_int_equal(media_load(&item, &c.frames[0], &options, &mem, &err), CLEF_ERR_LIMIT);
+    assert_string_equal(err.text, "images[0]: the pictures up to this one have 12289 pixels "
+                                  "together, the limit is 12288");
+    options.decoded_before = 0;
+    const media_ref video = {
+        .form = MEDIA_FRAMES, .video = true, .frames = c.frames, .n_frames = 4};
+    assert_int_equal(media_load(&item, &video, &options, &mem, &err), CLEF_ERR_LIMIT);
+    assert_int_equal(strncmp(err.text, "videos[0][3]: the pictures up to ", 33), 0);
+    free_clip(&c);
+    arena_free(&mem);
+}
+
 static void equal_pictures_have_equal_digests_and_others_do_not(void **state) {
     (void)state;
     arena mem = {0};
@@ -386,6 +432,8 @@ int main(void) {
         cmocka_unit_test(without_resizing_sides_have_to_fit),
         cmocka_unit_test(without_resizing_a_small_picture_stays_small),
         cmocka_unit_test(the_caller_s_limit_lowers_the_size),
+        cmocka_unit_test(more_tokens_than_a_record_has_are_refused_before_resizing),
+        cmocka_unit_test(pixels_of_all_pictures_together_are_bounded),
         cmocka_unit_test(equal_pictures_have_equal_digests_and_others_do_not),
         cmocka_unit_test(running_out_of_memory_is_told),
     };
