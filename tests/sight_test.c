@@ -259,6 +259,38 @@ static void kept_states_are_not_taken_for_another_picture(void **state) {
     arena_free(&mem);
 }
 
+/* Steps that the engine has taken. */
+static uint64_t steps_of(clef_engine *e) {
+    clef_load load;
+    clef_engine_stats(e, &load);
+    return load.steps;
+}
+
+static void a_kept_state_behind_the_pictures_saves_the_tower(void **state) {
+    (void)state;
+    arena mem = {0};
+    const str body = recorded_text(load_case(&mem, "toy-vision.images-9"), "request");
+    enum { CHUNK = 16 };
+    const clef_options options = {
+        .threads = 1, .chunk = CHUNK, .cache_bytes = 1 << 28, .picture_bytes = 1};
+    clef_engine *e = open_toy("toy-vision", &options);
+    float first[MAX_OPTIONS], second[MAX_OPTIONS];
+    const size_t n = ask(first, e, NULL, body);
+    const uint64_t steps = steps_of(e);
+    clef_answer *a = NULL;
+    clef_ask_stats stats;
+    assert_int_equal(clef_ask(e, NULL, body.p, body.n, &a, NULL), CLEF_OK);
+    clef_answer_stats(a, &stats);
+    assert_int_equal(take_logits(second, a), n);
+    assert_memory_equal(second, first, n * sizeof first[0]);
+    assert_true(stats.cached_tokens > 0);
+    /* One step to see that no picture is needed, and those of the rows that are not kept. */
+    const uint64_t rows = stats.tokens - stats.cached_tokens;
+    assert_true(steps_of(e) - steps <= 1 + (rows + CHUNK - 1) / CHUNK);
+    clef_close(e);
+    arena_free(&mem);
+}
+
 static void the_scalar_table_gives_the_same_bits(void **state) {
     (void)state;
     arena mem = {0};
@@ -446,6 +478,7 @@ int main(void) {
         cmocka_unit_test(encoding_gives_the_references_ids_grids_and_positions),
         cmocka_unit_test(a_record_has_the_same_bits_alone_and_in_a_batch_with_others),
         cmocka_unit_test(kept_states_are_not_taken_for_another_picture),
+        cmocka_unit_test(a_kept_state_behind_the_pictures_saves_the_tower),
         cmocka_unit_test(the_scalar_table_gives_the_same_bits),
         cmocka_unit_test(a_file_gives_what_the_same_bytes_in_the_request_give),
         cmocka_unit_test(a_model_without_a_tower_refuses_pictures),

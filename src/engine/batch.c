@@ -79,19 +79,25 @@ bool batch_follows(const batch *b, const batch *ahead) {
     return prefix_next_cut(&y->points, row) <= shared;
 }
 
+static void release_record(live_record *r) {
+    prefix_release(r->kept);
+    r->kept = NULL;
+}
+
 /* Makes the record and lets it begin behind what the store has of it. */
 static clef_status open_record(live_record *r, const model *m, batch_item *item,
                                prefix_store *store, clef_error *err) {
-    TRY(sequence_open(&r->seq, m->cfg, item->in.n_tokens, err));
-    const clef_status s = head_open(&r->head, m, &item->in, err);
+    clef_status s = sequence_open(&r->seq, m->cfg, item->in.n_tokens, err);
+    if (s == CLEF_OK) s = head_open(&r->head, m, &item->in, err);
     if (s != CLEF_OK) {
         sequence_close(&r->seq);
+        release_record(r);
         return s;
     }
     r->open = true;
     if (store == NULL || item->points.state == 0) return CLEF_OK;
     const prefix_name name = name_of(item);
-    r->kept = prefix_find(store, &name);
+    if (r->kept == NULL) r->kept = prefix_find(store, &name);
     if (r->kept == NULL) return CLEF_OK;
     prefix_load(store, r->kept, &r->seq, &r->head);
     item->n_cached = prefix_rows(r->kept);
@@ -112,11 +118,6 @@ static void close_record(live_record *r) {
     sequence_close(&r->seq);
     head_close(&r->head);
     r->open = false;
-}
-
-static void release_record(live_record *r) {
-    prefix_release(r->kept);
-    r->kept = NULL;
 }
 
 void batch_release(batch *b) {
@@ -149,9 +150,24 @@ bool batch_sees(const batch *b) {
     return b->at < b->n && b->items[b->at].sight != NULL && sight_waits(b->items[b->at].sight);
 }
 
+/* Whether the store has the next record up to behind its pictures, which then need no rows. What it
+ * has is pinned, to be there still when the record is opened. */
+static bool find_behind_pictures(batch *b) {
+    const batch_item *item = &b->items[b->at];
+    live_record *r = &b->records[b->at];
+    if (b->store == NULL || item->points.state == 0 || sight_works(item->sight)) return false;
+    const prefix_name name = name_of(item);
+    if (prefix_peek(b->store, &name) < item->points.media) return false;
+    r->kept = prefix_find(b->store, &name);
+    return r->kept != NULL;
+}
+
 void batch_see(batch *b, const model *m, uint32_t max_rows) {
     batch_item *item = &b->items[b->at];
-    item->status = sight_step(item->sight, m, max_rows, &item->err);
+    if (find_behind_pictures(b))
+        sight_skip(item->sight);
+    else
+        item->status = sight_step(item->sight, m, max_rows, &item->err);
     if (item->status == CLEF_OK && sight_waits(item->sight)) return;
     b->done += sight_total(item->sight);
     if (item->status != CLEF_OK) skip_record(b);

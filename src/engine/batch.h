@@ -55,7 +55,8 @@ void batch_fill(batch *b, const model *m, step *s, uint32_t rows, uint32_t segme
 
 /* Whether the record whose rows come next waits for its pictures, which have steps of their own. */
 bool batch_sees(const batch *b);
-/* One step of the tower for that record, in up to max_rows patches. */
+/* One step of the tower for that record, in up to max_rows patches; or none, for all its pictures,
+ * when the store has what stands behind them. */
 void batch_see(batch *b, const model *m, uint32_t max_rows);
 
 /* Computes the step; ws has room for its rows. What a record gives does not depend on the others in

@@ -151,6 +151,14 @@ bool sight_waits(const sight *s) {
     return s->n_seen < s->n_items;
 }
 
+bool sight_works(const sight *s) {
+    return s->tower != NULL;
+}
+
+void sight_skip(sight *s) {
+    s->n_seen = s->n_items;
+}
+
 /* Lays the rows of item n_seen where its groups stand, and goes on to the next. */
 static void lay(sight *s, const model *m) {
     const float *rows = stored_floats(s->rows[s->n_seen]);

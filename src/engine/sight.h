@@ -44,8 +44,14 @@ const float *const *sight_laid(const sight *s);
 /* Whether rows of pictures are still to be computed, or to be found. */
 bool sight_waits(const sight *s);
 
+/* Whether a picture's computation is under way. */
+bool sight_works(const sight *s);
+
 /* One step of the tower, in up to max_rows patches; on failure no step may follow. */
 clef_status sight_step(sight *s, const model *m, uint32_t max_rows, clef_error *err);
+
+/* Leaves out what is still to be computed: no row of a picture will be looked at. */
+void sight_skip(sight *s);
 
 /* Tokens that pictures become, and those of them that are there, an unfinished picture in part. */
 size_t sight_total(const sight *s);
