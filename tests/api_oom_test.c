@@ -49,6 +49,24 @@ static clef_status encode_once(void *context, clef_error *err) {
     return s;
 }
 
+/* A record with a picture and a video, shown without help of the cases in testdata/vision: a gray
+ * PNG of 32 x 32 pixels. */
+#define PNG                                                                              \
+    "\"iVBORw0KGgoAAAANSUhEUgAAACAAAAAgCAAAAABWESUoAAAAEklEQVR42mNgGAWjYBSMAuwAAAQgAAF8" \
+    "we+4AAAAAElFTkSuQmCC\""
+static const char toy_vision[] = TESTDATA "toy-vision";
+static const char seen[] =
+    "{\"model\":\"m\",\"state\":\"s\",\"questions\":{\"a\":{\"type\":\"noul\"}},"
+    "\"images\":[" PNG "," PNG "],\"videos\":[[" PNG "," PNG "," PNG "]]}";
+
+static clef_status see_once(void *context, clef_error *err) {
+    clef_answer *a = NULL;
+    const clef_status s = clef_ask(context, NULL, seen, strlen(seen), &a, err);
+    assert_true((s == CLEF_OK) == (a != NULL));
+    clef_answer_free(a);
+    return s;
+}
+
 /* Three records, the second of which is wrong whatever memory does. */
 static clef_status ask_once(void *context, clef_error *err) {
     const clef_request requests[] = {{body, strlen(body)}, {"[]", 2}, {body, strlen(body)}};
@@ -93,11 +111,24 @@ static void answering_reports_every_failed_allocation(void **state) {
     clef_close(e);
 }
 
+static void seeing_reports_every_failed_allocation(void **state) {
+    (void)state;
+    clef_engine *e = NULL;
+    clef_error err = {0};
+    /* Nothing of a picture is kept, or only the first try would compute it. */
+    const clef_options options = {
+        .model = toy_vision, .threads = 2, .chunk = 32, .picture_bytes = 1, .cache_bytes = 1};
+    if (clef_open(&e, &options, &err) != CLEF_OK) fail_msg("%s", err.text);
+    assert_true(oom_each(see_once, e) > 60);
+    clef_close(e);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(opening_reports_every_failed_allocation),
         cmocka_unit_test(info_reports_every_failed_allocation),
         cmocka_unit_test(answering_reports_every_failed_allocation),
+        cmocka_unit_test(seeing_reports_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

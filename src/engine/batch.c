@@ -126,7 +126,8 @@ void batch_release(batch *b) {
 
 void batch_close(batch *b) {
     if (b == NULL) return;
-    for (size_t i = b->first; i < b->n; i++) {
+    /* From the start: a record that failed is behind `first` and holds what its pictures took. */
+    for (size_t i = 0; i < b->n; i++) {
         close_record(&b->records[i]);
         if (b->items[i].sight != NULL) sight_let_go(b->items[i].sight);
     }
