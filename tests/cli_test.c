@@ -814,6 +814,74 @@ static void a_bad_request_gives_one_line_and_status_2(void **state) {
 #undef QUESTIONS
 }
 
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+#define SEEING TESTDATA "toy-vision"
+#define PICTURE TESTDATA "media/smooth_33x31.png"
+
+static void a_picture_from_a_file_is_answered_as_one_in_the_request_is(void **state) {
+    (void)state;
+    result plain = run(str_of(good), "ask", SEEING, "--digits", "7", NULL);
+    result shown = run(str_of(good), "ask", SEEING, "--digits", "7", "--image", PICTURE, NULL);
+    all_well(&plain);
+    all_well(&shown);
+    assert_string_not_equal(shown.out.p, plain.out.p);
+    buf body = {0};
+    buf_add(&body, good, strlen(good) - 1);
+    buf_add_text(&body, ",\"images\":[\"file:" PICTURE "\"]}");
+    result named = run((str){body.p, body.n}, "ask", SEEING, "--digits", "7", NULL);
+    all_well(&named);
+    assert_string_equal(named.out.p, shown.out.p);
+    buf_free(&body);
+    done(&plain);
+    done(&shown);
+    done(&named);
+}
+
+static void pictures_are_shown_in_the_order_of_the_options(void **state) {
+    (void)state;
+    result r = run(str_of(good), "encode", SEEING, "--image", PICTURE, "--grid", "256", "--image",
+                   TESTDATA "media/smooth_640x480.png", NULL);
+    all_well(&r);
+    const char *first = strstr(r.out.p, "\"grid\": [1, 16, 16], \"tokens\": 64");
+    assert_non_null(first);
+    assert_non_null(strstr(first + 1, "\"grid\": [1, 16, 16], \"tokens\": 64"));
+    done(&r);
+    r = run(str_of(good), "encode", SEEING, "--image", PICTURE, "--image",
+            TESTDATA "media/ratio_201x1.png", NULL);
+    failed(&r, 2, "images[1]: 201 x 1 pixels: one side may be at most 200 times the other");
+}
+
+static void a_picture_that_cannot_be_read_gives_one_line_and_status_2(void **state) {
+    (void)state;
+    write_file(SCRATCH "text.jpg", STR("hello"));
+    write_file(SCRATCH "empty.png", STR(""));
+    unlink(SCRATCH "fifo.png");
+    assert_int_equal(mkfifo(SCRATCH "fifo.png", 0644), 0);
+    static const struct {
+        const char *path, *words;
+    } cases[] = {
+        {SCRATCH "none.png", "images[0]: " SCRATCH "none.png: No such file"},
+        {SCRATCH, "a folder, wanted a regular file"},
+        {SCRATCH "fifo.png", "not a regular file, wanted a regular file"},
+        {SCRATCH "empty.png", "images[0]: empty"},
+        {SCRATCH "text.jpg", "images[0]: 5 bytes that are no picture"},
+        {"-", "images[0]: -: No such file"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        result r = run(str_of(good), "ask", SEEING, "--image", cases[i].path, NULL);
+        failed(&r, 2, cases[i].words);
+    }
+    result r = run(str_of(good), "ask", TOY, "--image", PICTURE, NULL);
+    failed(&r, 2, "the model has no vision tower");
+    r = run(str_of(good), "ask", SEEING, "--max-length", "150", "--grid", "448", "--truncate",
+            "state", "--image", PICTURE, NULL);
+    failed(&r, 2,
+           "images[0]: it takes 196 tokens behind 0 of those before it, the limit of a "
+           "record is 150");
+    unlink(SCRATCH "fifo.png");
+}
+
 static void deep_nesting_is_refused_not_a_crash(void **state) {
     (void)state;
     buf body = {0};
@@ -1096,6 +1164,9 @@ int main(void) {
         cmocka_unit_test(a_request_beyond_64_mib_is_refused),
         cmocka_unit_test(a_missing_request_file_is_named),
         cmocka_unit_test(a_bad_request_gives_one_line_and_status_2),
+        cmocka_unit_test(a_picture_from_a_file_is_answered_as_one_in_the_request_is),
+        cmocka_unit_test(pictures_are_shown_in_the_order_of_the_options),
+        cmocka_unit_test(a_picture_that_cannot_be_read_gives_one_line_and_status_2),
         cmocka_unit_test(deep_nesting_is_refused_not_a_crash),
         cmocka_unit_test(a_bad_model_is_named),
         cmocka_unit_test(a_checkpoint_without_a_head_says_so),
