@@ -3,8 +3,7 @@
  * Pillow's conversion to RGB, which the reference does, decides what is asked of the library:
  *   - alpha and tRNS are dropped, not blended;
  *   - gray of 1, 2 and 4 bits is stretched to 0..255;
- *   - a palette index past the palette's end is that gray, because Pillow's palettes start as a
- * ramp;
+ *   - a palette index past the palette's end is black, which libpng makes of it too;
  *   - 16 bits keep their high byte, except gray without alpha, where values above 255 become 255;
  *   - gamma, profiles and all other chunks are ignored, so they are not even unpacked.
  * Once its last row is there libpng unpacks what is left to the end, which a few bytes can make
