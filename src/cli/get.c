@@ -73,6 +73,7 @@ static void wipe_picture(show *v) {
     buf text = {0};
     buf_printf(&text, "\x1b[%uA\r\x1b[J", v->drawn);
     v->drawn = 0;
+    v->drawn_at = 0; /* and comes back below the line that made room for itself */
     print(v, false, &text);
 }
 
