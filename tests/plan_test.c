@@ -13,7 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "clef.h"
@@ -246,6 +248,53 @@ static void pictures_add_their_tokens_and_the_tower(void **state) {
     assert_string_equal(err.text, "images: the model has no vision tower");
 }
 
+/* Asks about a state of 15,000 tokens that no other `number` begins like. */
+static clef_status ask_long(clef_engine *e, unsigned number, clef_error *err) {
+    enum { TOKENS = 15000 };
+    char *body = malloc(TOKENS + 200);
+    assert_non_null(body);
+    int n = sprintf(body, "{\"model\":\"clef-flash\",\"state\":\"%u ", number);
+    memset(body + n, '7', TOKENS);
+    n += TOKENS;
+    n += sprintf(body + n, "\",\"questions\":{\"q\":{\"type\":\"noul\"}}}");
+    clef_answer *a = NULL;
+    const clef_status s = clef_ask(e, NULL, body, (size_t)n, &a, err);
+    clef_answer_free(a);
+    free(body);
+    return s;
+}
+
+/* Bytes of address space in use. */
+static rlim_t mapped_now(void) {
+    unsigned long long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%llu", &pages), 1); /* NOLINT(cert-err34-c): the kernel's own */
+    fclose(f);
+    return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
+static void what_is_kept_gives_way_to_a_request(void **state) {
+    (void)state;
+    const uint64_t least = 8 << 20; /* a request needs 16 MiB, four states 60 */
+    clef_engine *e = NULL;
+    clef_error err = {0};
+    const clef_options options = {.model = TESTDATA "toy-r2", .threads = 2, .cache_bytes = 1 << 30};
+    assert_int_equal(clef_open(&e, &options, &err), CLEF_OK);
+    for (unsigned i = 1; i <= 4; i++) assert_int_equal(ask_long(e, i, &err), CLEF_OK);
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+    const struct rlimit tight = {mapped_now() + least, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_AS, &tight), 0);
+    const clef_status s = ask_long(e, 5, &err);
+    assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+    if (s != CLEF_OK) fail_msg("%s", err.text);
+    clef_load load;
+    clef_engine_stats(e, &load);
+    assert_true(load.cache_dropped >= 4);
+    clef_close(e);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plan_is_never_below_the_peak_and_at_most_15_percent_above),
@@ -257,6 +306,7 @@ int main(void) {
         cmocka_unit_test(a_plan_that_no_model_has_is_refused),
         cmocka_unit_test(the_system_tells_what_is_left),
         cmocka_unit_test(pictures_add_their_tokens_and_the_tower),
+        cmocka_unit_test(what_is_kept_gives_way_to_a_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -444,9 +444,12 @@ const option_spec option_table[N_OPTIONS] = {
     [OPTION_DEADLINE] = {"deadline", VALUE_NUMBER, "SECONDS", 1, 1000000, .commands = BIT(SERVE),
                          .help = "Give a request up after this time, with 503. No deadline by "
                                  "default: a client that leaves ends its request anyway."},
-    [OPTION_CACHE_BYTES] = {"cache-bytes", VALUE_NUMBER, "N", 0, INT64_MAX, .commands = BIT(SERVE),
+    [OPTION_CACHE_BYTES] = {"cache-bytes", VALUE_NUMBER, "N", 0, INT64_MAX,
+                            .commands = BIT(SERVE) | BIT(PLAN),
                             .help = "Memory for computed states, so that new questions about the "
-                                    "same state cost their own tokens only. Default 0: none."},
+                                    "same state cost their own tokens only; given up when a "
+                                    "request needs it. 0: none. Default 1073741824 for serve; plan "
+                                    "counts none unless this is given."},
     [OPTION_ANSWER_CACHE_BYTES] = {"answer-cache-bytes", VALUE_NUMBER, "N", 0, INT64_MAX,
                                    .commands = BIT(SERVE),
                                    .help = "Memory for finished answers, given again to an equal "

@@ -76,7 +76,8 @@ clef_status command_plan(const args *a, clef_error *err) {
     clef_plan_result r = {0};
     model_hub_cache(&hub_cache);
     clef_status s = buf_status(&hub_cache, err);
-    const clef_options options = model_options(a, &hub_cache);
+    clef_options options = model_options(a, &hub_cache);
+    options.cache_bytes = o[OPTION_CACHE_BYTES].number;
     clef_plan_options wanted = {.tokens = (uint32_t)o[OPTION_TOKENS].number,
                                 .batch = (uint32_t)o[OPTION_BATCH].number,
                                 .questions = (uint32_t)o[OPTION_QUESTIONS].number,
@@ -102,6 +103,7 @@ clef_status command_plan(const args *a, clef_error *err) {
             {"request", "run: requests", r.request_bytes},
             {"picture", "run: the vision tower and its rows", r.picture_bytes},
             {"prefix", "to keep one record's state", r.prefix_bytes},
+            {"cache", "kept states of all requests", r.cache_bytes},
             {"total", "most at once beside the mapped weights", r.total_bytes},
         };
         const size_t n = sizeof figures / sizeof *figures;

@@ -20,7 +20,8 @@ enum {
     DEFAULT_PORT = 8423,
     DEFAULT_BODY = 32 << 20,
     DEFAULT_HELD = 256 << 20, /* of all requests at once, or eight of the largest bodies */
-    VALUES_BYTES = 64 << 20   /* a million values of JSON */
+    VALUES_BYTES = 64 << 20,  /* a million values of JSON */
+    DEFAULT_CACHE = 1 << 30
 };
 
 static uint64_t number(const args *a, option_id id, uint64_t or_else) {
@@ -84,7 +85,7 @@ static server_options options_of(const args *a, const buf *hub_cache) {
     };
     v.engine.queue = (uint32_t)number(a, OPTION_QUEUE, 0);
     v.engine.batch_tokens = (uint32_t)number(a, OPTION_BATCH_TOKENS, 0);
-    v.engine.cache_bytes = number(a, OPTION_CACHE_BYTES, 0);
+    v.engine.cache_bytes = number(a, OPTION_CACHE_BYTES, DEFAULT_CACHE);
     return v;
 }
 

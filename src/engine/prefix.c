@@ -165,10 +165,10 @@ clef_status prefix_open(prefix_store **out, const config *cfg, size_t max_bytes,
     return CLEF_OK;
 }
 
-bool prefix_drop_all(prefix_store *s) {
-    bool dropped = false;
-    while (drop_one(s)) dropped = true;
-    return dropped;
+size_t prefix_drop_all(prefix_store *s) {
+    const size_t before = s->bytes;
+    while (drop_one(s)) continue;
+    return before - s->bytes;
 }
 
 void prefix_close(prefix_store *s) {

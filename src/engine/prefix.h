@@ -47,8 +47,8 @@ prefix_node *prefix_keep(prefix_store *s, prefix_node *at, const prefix_name *na
                          const sequence *seq, const head_run *head);
 void prefix_release(prefix_node *n); /* accepts NULL */
 
-/* Gives up everything that is not pinned. True when there was something. */
-bool prefix_drop_all(prefix_store *s);
+/* Gives up everything that is not pinned; how many bytes that were. */
+size_t prefix_drop_all(prefix_store *s);
 
 /* Fills the members of `out` that are about the store. */
 void prefix_stats(const prefix_store *s, clef_load *out);

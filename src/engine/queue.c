@@ -137,6 +137,25 @@ static void end_stopped(queue *q, ticket *t) {
 
 /* ---- deciding what runs next; with the lock held ---- */
 
+/* Gives up what is kept; false when nothing was. What the C library does not give back to the
+ * system has room for the next job all the same. */
+static bool make_room(queue *q) {
+    const size_t dropped = q->store == NULL ? 0 : prefix_drop_all(q->store);
+    if (dropped == 0) return false;
+    const uint64_t at_least = q->room.bytes + dropped;
+    prefix_stats(q->store, &q->load);
+    memory_give_back();
+    q->room = memory_available();
+    if (q->room.bytes < at_least) q->room.bytes = at_least;
+    return true;
+}
+
+static clef_status check_plan(const queue *q, ticket *t) {
+    const queue_entry *entry = t->entry;
+    return plan_check(entry->need_bytes, &q->room, entry->items, entry->n, q->settings.chunk,
+                      &t->err);
+}
+
 /* Whether there is memory for the job. The system is asked where that is in doubt, and otherwise
  * ten times a second at most: its answer takes longer than a short request. */
 static clef_status check_memory(queue *q, ticket *t) {
@@ -146,8 +165,7 @@ static clef_status check_memory(queue *q, ticket *t) {
         q->room = memory_available();
         q->room_read = now;
     }
-    return plan_check(entry->need_bytes, &q->room, entry->items, entry->n, q->settings.chunk,
-                      &t->err);
+    return check_plan(q, t);
 }
 
 /* Makes a waiting job run if there is memory for it, which comes before what is kept. One that
@@ -155,8 +173,7 @@ static clef_status check_memory(queue *q, ticket *t) {
 static bool admit(queue *q, ticket *t, bool alone) {
     if (t->entry->need_bytes > 0) {
         t->status = check_memory(q, t);
-        if (t->status != CLEF_OK && alone && q->store != NULL && prefix_drop_all(q->store))
-            t->status = check_memory(q, t);
+        if (t->status != CLEF_OK && alone && make_room(q)) t->status = check_plan(q, t);
         if (t->status != CLEF_OK && alone) end(q, t);
         if (t->status != CLEF_OK) return false;
         if (q->room.bytes != UINT64_MAX) q->room.bytes -= t->entry->need_bytes;
