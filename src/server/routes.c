@@ -316,10 +316,11 @@ static void health(service *s, reply *r, bool must_be_ready) {
 
 static void write_metrics(service *s, reply *r) {
     clef_load load;
-    metrics_facts facts = {.load_s = s->load_s, .anonymous_bytes = memory_anonymous()};
+    metrics_facts facts = {.anonymous_bytes = memory_anonymous()};
     if (atomic_load(&s->state) == SERVICE_READY) {
         clef_engine_stats(s->engine, &load);
         facts.load = &load;
+        facts.load_s = s->load_s; /* the loader's until then */
     }
     if (s->kept != NULL)
         answers_size(s->kept, &facts.answer_cache_bytes, &facts.answer_cache_entries);

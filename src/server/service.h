@@ -32,8 +32,8 @@ typedef struct {
     answers *kept; /* NULL: nothing is kept or merged */
     access_log *log;
     metrics counts;
-    clef_engine *engine; /* set before `state` becomes SERVICE_READY, and not read before */
-    double load_s;
+    clef_engine *engine;      /* set before `state` becomes SERVICE_READY, and not read before */
+    double load_s;            /* as `engine` */
     atomic_int state;         /* service_state */
     atomic_llong created;     /* of the checkpoint, in seconds since 1970 */
     atomic_size_t held_bytes; /* for all requests now, as service_hold counts */
