@@ -467,6 +467,8 @@ static void what_cannot_start_is_one_line_and_2(void **state) {
     folder_write(&dir, "bad.conf", STR("model = " TOY "\nporte = 1\n"));
     snprintf(conf, sizeof conf, "%s", folder_path(&dir, "bad.conf"));
     ENDS(2, "bad.conf: unknown option '--porte', did you mean '--port'?", "--config", conf);
+    folder_write(&dir, "bad.conf", STR("model = " TOY "\nhelp\n"));
+    ENDS(2, "bad.conf: help is for the command line alone", "--config", conf);
 }
 
 static void check_looks_and_does_not_listen(void **state) {

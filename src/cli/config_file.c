@@ -67,6 +67,9 @@ static clef_status add_line(config_file *f, str line, const char *path, clef_err
         return clef_fail(err, CLEF_ERR_INPUT, "%s: a zero byte in a line", path);
     if (str_equal(name, STR("config")))
         return clef_fail(err, CLEF_ERR_INPUT, "%s: a configuration cannot name another", path);
+    if (str_equal(name, STR("help")) || str_equal(name, STR("check")))
+        return clef_fail(err, CLEF_ERR_INPUT, "%s: %.*s is for the command line alone", path,
+                         STR_ARG(name));
     if (equals == NULL) return add_option(f, name, NULL, err);
     const str value = trim((str){equals + 1, line.n - (size_t)(equals - line.p) - 1});
     if (!takes_list(name)) return add_option(f, name, &value, err);
