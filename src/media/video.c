@@ -3,9 +3,10 @@
  *
  * The first video stream counts. Its packets are its frames, so counting needs no decoding; numbers
  * then follow the order of showing, in which the decoder hands frames out. One frame of RGB is held
- * at a time. Colours become RGB by swscale's exact integer paths, with the matrix and range that
- * the file states. The reference leaves decoding to whichever of several packages is installed,
- * which differ among themselves by a level or two; frames given as pictures have no such doubt.
+ * at a time. Colours become RGB by swscale with the settings of PyAV, one of the packages that the
+ * reference decodes with, and the matrix and range that the file states. Other settings spread
+ * halved chroma otherwise, which is a hundred levels at a hard edge; frames given as pictures have
+ * no such doubt.
  *
  * The bytes are read from memory alone: no protocol is opened, so a playlist cannot reach out.
  * FFmpeg would write to stderr, which a library may not: it is told to be quiet, for the whole
@@ -17,7 +18,7 @@
 #include <libswscale/swscale.h>
 #include <stdlib.h>
 
-enum { CHANNELS = 3, IO_BYTES = 64 * 1024, MAX_VIDEO_FRAMES = 1 << 20 };
+enum { CHANNELS = 3, IO_BYTES = 64 * 1024, MAX_VIDEO_FRAMES = 1 << 20, CODEC_PAD = 256 };
 
 typedef struct {
     str bytes;
@@ -164,7 +165,8 @@ static clef_status open_codec(reader *r, clef_error *err) {
     if (avcodec_parameters_to_context(r->codec, p) < 0) return clef_fail_memory(err);
     r->codec->thread_count = 1;
     r->codec->err_recognition = AV_EF_EXPLODE;
-    r->codec->max_pixels = (int64_t)r->rgb.w * r->rgb.h * 2; /* codecs pad to whole blocks */
+    /* Codecs pad: MPEG-4 asks for 192 x 280 to decode 96 x 80. */
+    r->codec->max_pixels = ((int64_t)r->rgb.w + CODEC_PAD) * ((int64_t)r->rgb.h + CODEC_PAD);
     return avcodec_open2(r->codec, codec, NULL) < 0 ? broken(r, "its codec does not start", err)
                                                     : CLEF_OK;
 }
@@ -174,9 +176,9 @@ static clef_status to_rgb(reader *r, clef_error *err) {
     if (f->width != (int)r->rgb.w || f->height != (int)r->rgb.h)
         return broken(r, "its frames change their size", err);
     const enum AVPixelFormat format = (enum AVPixelFormat)f->format;
-    r->scaler = sws_getCachedContext(
-        r->scaler, f->width, f->height, format, f->width, f->height, AV_PIX_FMT_RGB24,
-        SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_BITEXACT, NULL, NULL, NULL);
+    r->scaler =
+        sws_getCachedContext(r->scaler, f->width, f->height, format, f->width, f->height,
+                             AV_PIX_FMT_RGB24, SWS_BILINEAR | SWS_BITEXACT, NULL, NULL, NULL);
     if (r->scaler == NULL) return broken(r, "its pixel format cannot be turned into RGB", err);
     const int matrix = f->colorspace == AVCOL_SPC_UNSPECIFIED ? SWS_CS_DEFAULT : (int)f->colorspace;
     sws_setColorspaceDetails(r->scaler, sws_getCoefficients(matrix),

@@ -7,7 +7,9 @@
 
 #include <stdlib.h>
 
+#include "base/digest.h"
 #include "media/resize.h"
+#include "media/video.h"
 #include "tests/noise.h"
 
 static const media_rules RULES = {
@@ -124,6 +126,36 @@ static void a_file_gives_what_the_list_of_its_frames_gives(void **state) {
     arena_free(&mem);
 }
 
+static clef_status add_to_digest(void *context, uint32_t number, const image *i, clef_error *err) {
+    (void)number;
+    (void)err;
+    digest_add(context, i->rgb, (size_t)i->w * i->h * 3);
+    return CLEF_OK;
+}
+
+static void frames_have_the_pixels_of_pyav(void **state) {
+    (void)state;
+    enum { FRAMES = 6 };
+    buf file = {0}, wanted = {0};
+    digest *d = NULL;
+    char found[DIGEST_HEX];
+    clef_error err = {0};
+    bool all[FRAMES];
+    memset(all, true, sizeof all);
+    const image_options options = {.max_pixels = 1 << 20, .where = "videos[0]"};
+    assert_int_equal(file_read(&file, TESTDATA "media/blocks.avi", 1 << 20, NULL), CLEF_OK);
+    assert_int_equal(file_read(&wanted, TESTDATA "media/blocks.avi.sha256", 100, NULL), CLEF_OK);
+    assert_int_equal(digest_open(&d, NULL), CLEF_OK);
+    if (video_decode((str){file.p, file.n}, all, FRAMES, add_to_digest, d, &options, &err) !=
+        CLEF_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(digest_finish(d, found, NULL), CLEF_OK);
+    assert_memory_equal(found, wanted.p, DIGEST_HEX - 1);
+    digest_close(d);
+    buf_free(&file);
+    buf_free(&wanted);
+}
+
 static void what_is_no_video_is_refused_naming_it(void **state) {
     (void)state;
     expect_refused(&(media_ref){.form = MEDIA_BYTES,
@@ -150,6 +182,7 @@ int main(void) {
         cmocka_unit_test(without_resizing_the_sides_of_a_file_have_to_fit),
         cmocka_unit_test(two_frames_a_second_are_taken_and_stamped),
         cmocka_unit_test(a_file_gives_what_the_list_of_its_frames_gives),
+        cmocka_unit_test(frames_have_the_pixels_of_pyav),
         cmocka_unit_test(what_is_no_video_is_refused_naming_it),
         cmocka_unit_test(a_cut_or_damaged_video_is_refused),
     };
