@@ -106,13 +106,17 @@ $(B)/clef.1: $(B)/clef
 
 # Bytes from outside are read in these folders: every narrowing is spelled out.
 $(patsubst %,$(B)/src/%/%.o,text media request checkpoint fetch server): CFLAGS_ALL += -Wconversion
+AVX2_FLAGS = -mavx2 -mfma -mf16c
+AVX512_FLAGS = $(AVX2_FLAGS) -mavx512f -mavx512bw -mavx512vl
 ifneq ($(filter x86_64%,$(shell $(CC) -dumpmachine)),)
-$(B)/src/compute/kernels_avx2.o: CFLAGS_ALL += -mavx2 -mfma -mf16c
+$(B)/src/compute/kernels_avx2.o: CFLAGS_ALL += $(AVX2_FLAGS)
+$(B)/src/compute/kernels_avx512.o: CFLAGS_ALL += $(AVX512_FLAGS)
+$(B)/src/compute/kernels_avx512vnni.o: CFLAGS_ALL += $(AVX512_FLAGS) -mavx512vnni
 endif
 ifneq ($(filter aarch64%,$(shell $(CC) -dumpmachine)),)
 $(B)/src/compute/kernels_neondot.o: CFLAGS_ALL += -march=armv8.2-a+dotprod
 endif
-$(patsubst %,$(B)/src/compute/kernels_%.o,avx2 neon neondot): CFLAGS_ALL += -O3
+$(patsubst %,$(B)/src/compute/kernels_%.o,avx2 avx512 avx512vnni neon neondot): CFLAGS_ALL += -O3
 # Without register lanes every vector is an object on the stack, and gcc takes minutes to guard the
 # scope of each one.
 $(B)/src/compute/kernels_scalar.o: CFLAGS_ALL += -O3 \
@@ -241,6 +245,22 @@ test-arm:
 	  LIB_SRC="$(filter-out %_test.c,$(wildcard src/base/*.c src/compute/*.c))"
 	@RUN=qemu-aarch64 tools/run_tests $(ARM_TESTS)
 
+# The same with the AVX-512 tables, on an emulated machine that has it (tools/avx512/boot); slow.
+AVX512_TESTS = $(patsubst %,build/avx512/src/compute/%_test,$(AVX512_MODULES))
+AVX512_MODULES = fmath kernels rows linear attend delta
+.PHONY: test-avx512
+test-avx512: build/avx512/init build/avx512/vmlinuz
+	@tools/setup.sh avx512
+	@$(SUBMAKE) $(AVX512_TESTS) B=build/avx512 CFLAGS="$(CFLAGS) -DEMULATED" CLI_SRC= CLI_LIBS= MEDIA_LIBS= TEST_LDLIBS=-lcmocka \
+	  LIB_SRC="$(filter-out %_test.c,$(wildcard src/base/*.c src/compute/*.c))"
+	@RUN=tools/avx512/boot TEST_SECONDS=7200 tools/run_tests $(AVX512_TESTS)
+build/avx512/init: tools/avx512/init.c
+	@mkdir -p $(@D)
+	$(call say,cc,$@) $(CC) -O1 -Wall -Wextra -Werror -static -o $@ $<
+build/avx512/vmlinuz:
+	@mkdir -p $(@D)
+	tools/avx512/kernel.sh $@
+
 # ---- checks ----------------------------------------------------------------------------------
 
 C_FILES = $(sort $(wildcard include/*.h src/*/*.[ch] tests/*.[ch] fuzz/*.[ch] tools/*.[ch] bench/*.[ch] examples/*.[ch]))
@@ -248,6 +268,8 @@ C_FILES = $(sort $(wildcard include/*.h src/*/*.[ch] tests/*.[ch] fuzz/*.[ch] to
 # table, and arm_neon.h is there for Arm alone.
 HEADERS = $(filter-out src/compute/body_%.h src/compute/lanes_neon.h,$(filter %.h,$(C_FILES)))
 AVX2_FILES = src/compute/lanes_avx2.h src/compute/kernels_avx2.c
+AVX512_FILES = src/compute/lanes_avx512.h src/compute/kernels_avx512.c src/compute/kernels_avx512vnni.c
+table_flags = $(if $(filter $1,$(AVX2_FILES)),$(AVX2_FLAGS))$(if $(filter $1,$(AVX512_FILES)),$(AVX512_FLAGS) -mavx512vnni)
 TIDY_STAMPS = $(patsubst %.c,$(B)/tidy/%.ok,$(filter %.c,$(C_FILES)))
 HEADER_STAMPS = $(HEADERS:%=$(B)/headers/%.ok)
 
@@ -273,11 +295,11 @@ check-compilers:
 $(B)/tidy/%.ok: %.c .clang-tidy $(HEADERS)
 	@mkdir -p $(@D)
 	$(call say,tidy,$<) clang-tidy --quiet $< -- $(CPPFLAGS) $(TEST_CPPFLAGS) -std=c11 \
-	  $(if $(filter $<,$(AVX2_FILES)),-mavx2 -mfma -mf16c) 2> $@.log || { cat $@.log; exit 1; }
+	  $(call table_flags,$<) 2> $@.log || { cat $@.log; exit 1; }
 	@touch $@
 $(B)/headers/%.ok: % $(HEADERS)
 	@mkdir -p $(@D)
-	@$(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) $(if $(filter $<,$(AVX2_FILES)),-mavx2 -mfma -mf16c) -fsyntax-only -x c $<
+	@$(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) $(call table_flags,$<) -fsyntax-only -x c $<
 	@touch $@
 
 # ---- long comparisons, measuring, showing ----------------------------------------------------

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what a make target needs and this machine lacks.
 #
-# Usage: tools/setup.sh demo|test|check|parity|arm|clients
+# Usage: tools/setup.sh demo|test|check|parity|arm|clients|avx512
 #
 # Each need is probed by using it (a header that compiles, a command that is found), so nothing is
 # asked of a machine that has it in another way. Missing Debian packages are named first, then
@@ -11,9 +11,9 @@ set -eu
 
 stage=${1:-}
 case $stage in
-demo | test | check | parity | arm | clients) ;;
+demo | test | check | parity | arm | clients | avx512) ;;
 *)
-    echo "usage: tools/setup.sh demo|test|check|parity|arm|clients" >&2
+    echo "usage: tools/setup.sh demo|test|check|parity|arm|clients|avx512" >&2
     exit 2
     ;;
 esac
@@ -91,6 +91,14 @@ if [ "$stage" = arm ]; then
     need libssl-dev:arm64 compiles aarch64-linux-gnu-gcc '#include <openssl/evp.h>
 int main(void) { return EVP_MD_CTX_new() == NULL; }' -lcrypto
     need libcmocka-dev:arm64 compiles aarch64-linux-gnu-gcc 'int main(void) { return 0; }' -lcmocka
+fi
+if [ "$stage" = avx512 ]; then
+    need "bochs bochsbios bochs-term" test -x /usr/bin/bochs -a -r /usr/share/bochs/BIOS-bochs-latest
+    need isolinux test -r /usr/lib/ISOLINUX/isolinux.bin
+    need syslinux-common test -r /usr/lib/syslinux/modules/bios/ldlinux.c32
+    need xorriso in_path xorriso
+    need cpio in_path cpio
+    need bsdutils in_path script
 fi
 if [ "$stage" = check ]; then
     need clang in_path clang

@@ -26,6 +26,11 @@ uint32_t cpu_features(void) {
     const bool f16c = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
     if (f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         bits |= CPU_AVX2_FMA;
+    /* These names also ask XGETBV whether the system keeps the wide registers. */
+    if (bits != 0 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl"))
+        bits |= CPU_AVX512;
+    if (bits & CPU_AVX512 && __builtin_cpu_supports("avx512vnni")) bits |= CPU_AVX512_VNNI;
 #endif
 #if defined(__aarch64__) && defined(__linux__)
     if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) bits |= CPU_NEON_DOT;

@@ -6,7 +6,9 @@
 
 enum {
     CPU_AVX2_FMA = 1u << 0, /* F16C as well */
-    CPU_NEON_DOT = 1u << 1
+    CPU_NEON_DOT = 1u << 1,
+    CPU_AVX512 = 1u << 2, /* F, BW and VL, and all of CPU_AVX2_FMA */
+    CPU_AVX512_VNNI = 1u << 3
 };
 
 /* Instruction-set bits that both the processor and the operating system support. */

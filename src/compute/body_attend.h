@@ -60,8 +60,8 @@ static void attend_scores(float *s, const attend_args *a, const float *q, const 
     for (size_t d = 0; d < a->head_dim; d += LINEAR_BLOCK) {
         const size_t left = a->head_dim - d;
         const uint32_t n_k = left < LINEAR_BLOCK ? (uint32_t)left : LINEAR_BLOCK;
-        for (size_t j = 0; j < n_keys; j += TILE_OUTS) {
-            const uint32_t n_out = n_keys - j < TILE_OUTS ? (uint32_t)(n_keys - j) : TILE_OUTS;
+        for (size_t j = 0; j < n_keys; j += MOST_OUTS) {
+            const uint32_t n_out = n_keys - j < MOST_OUTS ? (uint32_t)(n_keys - j) : MOST_OUTS;
             tile(s + j * TILE_LANES, q + d * TILE_LANES, k + j * a->kv_stride + d, a->kv_stride, 1,
                  n_out, n_k);
         }
@@ -109,9 +109,9 @@ static void attend_block(attend_lanes *t, float *s, const attend_args *a, const 
     const uint32_t n_keys = t->end - key0 < ATTEND_BLOCK ? t->end - key0 : ATTEND_BLOCK;
     attend_scores(s, a, t->q, k, n_keys);
     attend_softmax(t, s, key0, n_keys, a);
-    for (size_t d = 0; d < a->head_dim; d += TILE_OUTS) {
+    for (size_t d = 0; d < a->head_dim; d += MOST_OUTS) {
         const size_t left = a->head_dim - d;
-        const uint32_t n_out = left < TILE_OUTS ? (uint32_t)left : TILE_OUTS;
+        const uint32_t n_out = left < MOST_OUTS ? (uint32_t)left : MOST_OUTS;
         tile(t->acc + d * TILE_LANES, s, v + d, 1, a->kv_stride, n_out, n_keys);
     }
 }

@@ -117,12 +117,12 @@ ALWAYS_INLINE void codes_loop(float *out, const float *rows, const code *w, cons
                 SIX(SHIFT)
             }
             for (size_t step = 0; step < CODE_STEPS; step++) {
-                const row_codes x_low = load_rows(x), x_high = load_rows(x + LANES * CODE_STEP);
-#define STEP(o)                                                                   \
-    if (o < n_out) {                                                              \
-        const weight_codes weight = load_weights(w + o * n_k + step * CODE_STEP); \
-        low##o = n8_dot(low##o, x_low, weight);                                   \
-        high##o = n8_dot(high##o, x_high, weight);                                \
+                const n8_rows x_low = n8_load_rows(x), x_high = n8_load_rows(x + LANES * CODE_STEP);
+#define STEP(o)                                                                    \
+    if (o < n_out) {                                                               \
+        const n8_weights weight = n8_load_weights(w + o * n_k + step * CODE_STEP); \
+        low##o = n8_dot(low##o, x_low, weight);                                    \
+        high##o = n8_dot(high##o, x_high, weight);                                 \
     }
                 SIX(STEP)
                 x += TILE_LANES * CODE_STEP;
@@ -130,13 +130,13 @@ ALWAYS_INLINE void codes_loop(float *out, const float *rows, const code *w, cons
         }
         rows = (const float *)(const void *)x;
         const f8 low_scale = f8_load(rows), high_scale = f8_load(rows + LANES);
-#define ADD(o)                                                                           \
-    if (o < n_out) {                                                                     \
-        float *to = out + TILE_LANES * o;                                                \
-        const f8 scale = f8_set1(w_scales[o * n_blocks]);                                \
-        f8_store(to, f8_fma(f8_mul(n8_to_f8(low##o), low_scale), scale, f8_load(to)));   \
-        to += LANES;                                                                     \
-        f8_store(to, f8_fma(f8_mul(n8_to_f8(high##o), high_scale), scale, f8_load(to))); \
+#define ADD(o)                                                                               \
+    if (o < n_out) {                                                                         \
+        float *to = out + TILE_LANES * o;                                                    \
+        const f8 scale = f8_set1(w_scales[o * n_blocks]);                                    \
+        f8_store(to, f8_fma(f8_mul(f8_from_ints(low##o), low_scale), scale, f8_load(to)));   \
+        to += LANES;                                                                         \
+        f8_store(to, f8_fma(f8_mul(f8_from_ints(high##o), high_scale), scale, f8_load(to))); \
     }
         SIX(ADD)
         rows += TILE_LANES;
@@ -149,46 +149,23 @@ ALWAYS_INLINE void codes_loop(float *out, const float *rows, const code *w, cons
 #undef ADD
 }
 
-/* 8 rows, n_out <= 12 outputs. */
-ALWAYS_INLINE void codes_half_loop(float *out, const float *rows, const code *w,
-                                   const float *w_scales, uint32_t n_k, size_t n_planes,
-                                   const size_t n_out) {
-    const size_t n_blocks = n_k / INT8_BLOCK;
-    for (size_t block = 0; block < n_blocks; block++) {
-        const code *x = (const code *)(const void *)rows;
-#define ZERO(o) n8 sum##o = n8_zero();
-        TWELVE(ZERO)
-        for (size_t plane = 0; plane < n_planes; plane++) {
-            if (plane > 0) {
-#define SHIFT(o) sum##o = n8_times_256(sum##o);
-                TWELVE(SHIFT)
-            }
-            for (size_t step = 0; step < CODE_STEPS; step++) {
-                const row_codes x_rows = load_rows(x);
-#define STEP(o) \
-    if (o < n_out) sum##o = n8_dot(sum##o, x_rows, load_weights(w + o * n_k + step * CODE_STEP));
-                TWELVE(STEP)
-                x += HALF_LANES * CODE_STEP;
-            }
-        }
-        rows = (const float *)(const void *)x;
-        const f8 row_scale = f8_load(rows);
-#define ADD(o)                                                                         \
-    if (o < n_out) {                                                                   \
-        float *to = out + HALF_LANES * o;                                              \
-        const f8 scale = f8_set1(w_scales[o * n_blocks]);                              \
-        f8_store(to, f8_fma(f8_mul(n8_to_f8(sum##o), row_scale), scale, f8_load(to))); \
-    }
-        TWELVE(ADD)
-        rows += HALF_LANES;
-        w += INT8_BLOCK;
-        w_scales++;
-    }
-#undef ZERO
-#undef SHIFT
-#undef STEP
-#undef ADD
-}
+#define VECTOR(name) f8##name
+#define INTS(name) n8##name
+#define LOOP(name) name##_half_loop
+#include "compute/body_codes_loop.h"
+#undef VECTOR
+#undef INTS
+#undef LOOP
+
+#if LANES_WIDE
+#define VECTOR(name) v16##name
+#define INTS(name) n16##name
+#define LOOP(name) name##_wide_loop
+#include "compute/body_codes_loop.h"
+#undef VECTOR
+#undef INTS
+#undef LOOP
+#endif
 
 #define CODES_CASE(loop, n)                                    \
     case n:                                                    \
@@ -198,7 +175,22 @@ ALWAYS_INLINE void codes_half_loop(float *out, const float *rows, const code *w,
 static void tile_codes(float *out, const float *x, const void *weights, const float *w_scales,
                        uint32_t n_out, uint32_t n_k, unsigned bits) {
     const code *w = weights;
-#if LANES_ARE_REGISTERS
+#if LANES_WIDE
+    switch (n_out) {
+        CODES_CASE(codes_wide_loop, 1)
+        CODES_CASE(codes_wide_loop, 2)
+        CODES_CASE(codes_wide_loop, 3)
+        CODES_CASE(codes_wide_loop, 4)
+        CODES_CASE(codes_wide_loop, 5)
+        CODES_CASE(codes_wide_loop, 6)
+        CODES_CASE(codes_wide_loop, 7)
+        CODES_CASE(codes_wide_loop, 8)
+        CODES_CASE(codes_wide_loop, 9)
+        CODES_CASE(codes_wide_loop, 10)
+        CODES_CASE(codes_wide_loop, 11)
+        CODES_CASE(codes_wide_loop, 12)
+    }
+#elif LANES_ARE_REGISTERS
     switch (n_out) {
         CODES_CASE(codes_loop, 1)
         CODES_CASE(codes_loop, 2)

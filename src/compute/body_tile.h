@@ -4,12 +4,15 @@
  * Lanes are rows, weights are broadcast: 16 rows x 6 outputs are twelve accumulators, which leaves
  * four of sixteen registers for two vectors of x and the weight, and a step in k costs two loads
  * and six broadcasts for twelve fused multiply-adds. For the last rows of a panel 8 x 12 holds the
- * same number of accumulators. Each accumulator is a variable of its own and each count a constant
- * where the loop is written: of an array, clang keeps parts in memory. */
+ * same number of accumulators; where 16 rows are one register (LANES_WIDE) so does 16 x 12. Each
+ * accumulator is a variable of its own and each count a constant where the loop is written: of an
+ * array, clang keeps parts in memory. */
 #ifndef COMPUTE_BODY_TILE_H
 #define COMPUTE_BODY_TILE_H
 
 #include "base/tensor.h"
+
+enum { MOST_OUTS = LANES_WIDE ? HALF_OUTS : TILE_OUTS };
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
@@ -45,26 +48,19 @@ ALWAYS_INLINE void tile_loop(float *out, const float *x, const float *w, size_t 
 #undef ADD
 }
 
-/* 8 rows, n_out <= 12 outputs. */
-ALWAYS_INLINE void tile_half_loop(float *out, const float *x, const float *w, size_t w_out,
-                                  size_t w_k, uint32_t n_k, const size_t n_out) {
-#define ZERO(o) f8 sum##o = f8_set1(0.0f);
-    TWELVE(ZERO)
-    for (uint32_t k = 0; k < n_k; k++) {
-        const f8 rows = f8_load(x);
-#define STEP(o) \
-    if (o < n_out) sum##o = f8_fma(rows, f8_set1(w[o * w_out]), sum##o);
-        TWELVE(STEP)
-        x += HALF_LANES;
-        w += w_k;
-    }
-#define ADD(o) \
-    if (o < n_out) f8_store(out + LANES * o, f8_add(f8_load(out + LANES * o), sum##o));
-    TWELVE(ADD)
-#undef ZERO
-#undef STEP
-#undef ADD
-}
+#define VECTOR(name) f8##name
+#define LOOP(name) name##_half_loop
+#include "compute/body_tile_loop.h"
+#undef VECTOR
+#undef LOOP
+
+#if LANES_WIDE
+#define VECTOR(name) v16##name
+#define LOOP(name) name##_wide_loop
+#include "compute/body_tile_loop.h"
+#undef VECTOR
+#undef LOOP
+#endif
 
 /* A loop for each number of outputs where lanes are registers; weights contiguous in k (linears,
  * scores) are most of the work and get loops of their own. */
@@ -79,7 +75,22 @@ ALWAYS_INLINE void tile_half_loop(float *out, const float *x, const float *w, si
 
 static void tile(float *out, const float *x, const float *w, size_t w_out, size_t w_k,
                  uint32_t n_out, uint32_t n_k) {
-#if LANES_ARE_REGISTERS
+#if LANES_WIDE
+    switch (n_out) {
+        TILE_CASE(tile_wide_loop, 1)
+        TILE_CASE(tile_wide_loop, 2)
+        TILE_CASE(tile_wide_loop, 3)
+        TILE_CASE(tile_wide_loop, 4)
+        TILE_CASE(tile_wide_loop, 5)
+        TILE_CASE(tile_wide_loop, 6)
+        TILE_CASE(tile_wide_loop, 7)
+        TILE_CASE(tile_wide_loop, 8)
+        TILE_CASE(tile_wide_loop, 9)
+        TILE_CASE(tile_wide_loop, 10)
+        TILE_CASE(tile_wide_loop, 11)
+        TILE_CASE(tile_wide_loop, 12)
+    }
+#elif LANES_ARE_REGISTERS
     switch (n_out) {
         TILE_CASE(tile_loop, 1)
         TILE_CASE(tile_loop, 2)
@@ -164,22 +175,29 @@ static void widen(float *out, const matrix *w, size_t first, size_t n) {
     if (done < n) tensor_to_float(out + done, w->type, w->data, first + done, n - done);
 }
 
+#if LANES_WIDE
+#define WIDEST(name) v16##name
+#else
+#define WIDEST(name) f8##name
+#endif
+
 static float peak(uint64_t n, double *flops) {
-    const f8 scale = f8_set1(0.999f), step = f8_set1(0.001f);
-#define START(i) f8 sum##i = f8_set1((float)i);
+    const WIDEST() scale = WIDEST(_set1)(0.999f), step = WIDEST(_set1)(0.001f);
+#define START(i) WIDEST() sum##i = WIDEST(_set1)((float)i);
     TWELVE(START)
     for (uint64_t round = 0; round < n; round++) {
-#define STEP(i) sum##i = f8_fma(sum##i, scale, step);
+#define STEP(i) sum##i = WIDEST(_fma)(sum##i, scale, step);
         TWELVE(STEP)
     }
-    f8 all = f8_set1(0.0f);
-#define ADD(i) all = f8_add(all, sum##i);
+    WIDEST() all = WIDEST(_set1)(0.0f);
+#define ADD(i) all = WIDEST(_add)(all, sum##i);
     TWELVE(ADD)
 #undef START
 #undef STEP
 #undef ADD
-    *flops = 2.0 * 12 * LANES * (double)n;
-    return f8_sum(all);
+    const size_t n_lanes = sizeof all / sizeof(float);
+    *flops = 2.0 * 12 * (double)n_lanes * (double)n;
+    return WIDEST(_sum)(all);
 }
 
 #endif

@@ -28,9 +28,9 @@ typedef struct compute compute;
  * beyond them is refused when it is loaded. */
 enum { MAX_HEAD_DIM = 512, MAX_CONV_KERNEL = 64 };
 
-/* `kernels` names a table ("scalar", "avx2", "neon", "neondot"); NULL takes the best this CPU has.
- * CLEF_ERR_INPUT for an unknown name or one this CPU cannot run, naming those it can. Close with
- * compute_close. */
+/* `kernels` names a table ("scalar", "avx2", "avx512", "avx512vnni", "neon", "neondot"); NULL takes
+ * the default of this CPU, see kernels.c. CLEF_ERR_INPUT for an unknown name or one this CPU cannot
+ * run, naming those it can. Close with compute_close. */
 clef_status compute_open(compute **out, const char *kernels, unsigned threads, clef_error *err);
 void compute_close(compute *c);
 const char *compute_kernels(const compute *c);

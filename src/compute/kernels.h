@@ -11,7 +11,7 @@
 
 enum {
     TILE_LANES = 16, /* rows of a panel that lie side by side */
-    TILE_OUTS = 6,   /* outputs that `tile` computes at a time, at most */
+    TILE_OUTS = 6,   /* outputs that any `tile` computes at a time; some do HALF_OUTS */
     HALF_LANES = 8,  /* the same for `tile_half`, which takes a panel's last rows */
     HALF_OUTS = 12,
 
@@ -31,8 +31,10 @@ typedef struct {
     const char *name;
     uint32_t needs; /* CPU_... bits of base/cpu.h */
 
+    uint32_t tile_outs; /* outputs that `tile` and `tile_codes` compute at a time, at most */
+
     /* out[o][lane] += one chain over k of x[k][lane] * w[o * w_out + k * w_k], for n_out <=
-     * TILE_OUTS outputs. x [n_k][TILE_LANES], out [n_out][TILE_LANES]; both aligned to 32 bytes. */
+     * tile_outs outputs. x [n_k][TILE_LANES], out [n_out][TILE_LANES]; both aligned to 32 bytes. */
     void (*tile)(float *out, const float *x, const float *w, size_t w_out, size_t w_k,
                  uint32_t n_out, uint32_t n_k);
     /* The same for HALF_LANES rows: x [n_k][HALF_LANES], out [n_out][HALF_LANES]. */
@@ -87,17 +89,17 @@ typedef struct {
 
 extern const kernel_table kernels_scalar;
 #if defined(__x86_64__)
-extern const kernel_table kernels_avx2;
+extern const kernel_table kernels_avx2, kernels_avx512, kernels_avx512vnni;
 #endif
 #if defined(__aarch64__)
 extern const kernel_table kernels_neon, kernels_neondot;
 #endif
 
-/* The i-th table of this build that this processor can run, the best first and the scalar one last;
- * NULL behind it. */
+/* The i-th table of this build that this processor can run, the default first and the scalar one
+ * last; NULL behind it. */
 const kernel_table *kernels_at(size_t i);
 
-/* The table called `name`, or the best one this processor runs when NULL. CLEF_ERR_INPUT names the
+/* The table called `name`, or the default of this processor when NULL. CLEF_ERR_INPUT names the
  * tables that it can run. */
 clef_status kernels_choose(const kernel_table **out, const char *name, clef_error *err);
 

@@ -1,5 +1,6 @@
 /* lanes_avx2.h - eight independent f32 lanes in one AVX2 register; each operation gives the bits of
- * its twin in lanes_scalar.h. Included by kernels_avx2.c only, before the kernel bodies. */
+ * its twin in lanes_scalar.h. Included by kernels_avx2.c before the kernel bodies, and by
+ * lanes_avx512.h. */
 #ifndef COMPUTE_LANES_H
 #define COMPUTE_LANES_H
 
@@ -10,6 +11,9 @@
 
 #define LANES 8
 #define LANES_ARE_REGISTERS 1
+#ifndef LANES_WIDE
+#define LANES_WIDE 0 /* lanes_avx512.h builds on this file */
+#endif
 
 typedef __m256 f8;
 
@@ -94,7 +98,7 @@ static inline f8 f8_load_i6(const void *p, int shift, const void *high, int high
 
 typedef int16_t code;
 enum { CODE_STEP = 2 };
-typedef __m256i n8, row_codes, weight_codes;
+typedef __m256i n8, n8_rows, n8_weights;
 
 /* Eight integral values below 2^31, converted. */
 static inline void f8_store_ints(int32_t *p, f8 a) {
@@ -117,22 +121,26 @@ static inline n8 n8_zero(void) {
 static inline n8 n8_times_256(n8 a) {
     return _mm256_slli_epi32(a, 8);
 }
-static inline f8 n8_to_f8(n8 a) {
+static inline f8 f8_from_ints(n8 a) {
     return _mm256_cvtepi32_ps(a);
 }
-static inline row_codes load_rows(const code *p) {
+static inline n8_rows n8_load_rows(const code *p) {
     return _mm256_loadu_si256((const __m256i *)(const void *)p);
 }
-static inline weight_codes load_weights(const code *p) {
+static inline n8_weights n8_load_weights(const code *p) {
     int32_t pair;
     memcpy(&pair, p, sizeof pair);
     return _mm256_set1_epi32(pair);
 }
 /* The empty statement pins the sum: gcc would load the weights of a whole step first, and keep the
  * sums in memory for want of registers (80 instead of 127 Gop/s). */
-static inline n8 n8_dot(n8 sum, row_codes x, weight_codes w) {
+static inline n8 n8_dot(n8 sum, n8_rows x, n8_weights w) {
+#if defined(__AVX512VNNI__)
+    sum = _mm256_dpwssd_epi32(sum, x, w);
+#else
     sum = _mm256_add_epi32(sum, _mm256_madd_epi16(x, w));
-    __asm__("" : "+x"(sum));
+#endif
+    __asm__("" : "+v"(sum));
     return sum;
 }
 

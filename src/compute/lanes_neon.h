@@ -10,6 +10,7 @@
 
 #define LANES 8
 #define LANES_ARE_REGISTERS 1
+#define LANES_WIDE 0
 
 typedef struct {
     float32x4_t lo, hi; /* lanes 0 to 3, 4 to 7 */
@@ -130,7 +131,7 @@ static inline n8 n8_zero(void) {
 static inline n8 n8_times_256(n8 a) {
     return (n8){vshlq_n_s32(a.lo, 8), vshlq_n_s32(a.hi, 8)};
 }
-static inline f8 n8_to_f8(n8 a) {
+static inline f8 f8_from_ints(n8 a) {
     return (f8){vcvtq_f32_s32(a.lo), vcvtq_f32_s32(a.hi)};
 }
 
@@ -141,8 +142,8 @@ typedef int8_t code;
 enum { CODE_STEP = 4 };
 typedef struct {
     int8x16_t lo, hi; /* rows 0 to 3, 4 to 7 */
-} row_codes;
-typedef int8x16_t weight_codes;
+} n8_rows;
+typedef int8x16_t n8_weights;
 
 /* Sixteen codes from signed bytes. */
 static inline void codes_from_i8(code *to, const void *from) {
@@ -152,15 +153,15 @@ static inline void codes_from_i8(code *to, const void *from) {
 static inline void f8_store_codes(code *p, f8 a) {
     vst1_s8(p, vmovn_s16(f8_to_i16(a)));
 }
-static inline row_codes load_rows(const code *p) {
-    return (row_codes){vld1q_s8(p), vld1q_s8(p + 16)};
+static inline n8_rows n8_load_rows(const code *p) {
+    return (n8_rows){vld1q_s8(p), vld1q_s8(p + 16)};
 }
-static inline weight_codes load_weights(const code *p) {
+static inline n8_weights n8_load_weights(const code *p) {
     int32_t four;
     memcpy(&four, p, sizeof four);
     return vreinterpretq_s8_s32(vdupq_n_s32(four));
 }
-static inline n8 n8_dot(n8 sum, row_codes x, weight_codes w) {
+static inline n8 n8_dot(n8 sum, n8_rows x, n8_weights w) {
     return (n8){vdotq_s32(sum.lo, x.lo, w), vdotq_s32(sum.hi, x.hi, w)};
 }
 
@@ -169,10 +170,10 @@ static inline n8 n8_dot(n8 sum, row_codes x, weight_codes w) {
 /* A code is 16 bits wide, two of a row lie side by side. */
 typedef int16_t code;
 enum { CODE_STEP = 2 };
-typedef int16x8x2_t row_codes; /* the first codes of eight rows, the second ones */
+typedef int16x8x2_t n8_rows; /* the first codes of eight rows, the second ones */
 typedef struct {
     int16x4_t first, second;
-} weight_codes;
+} n8_weights;
 
 /* Sixteen codes from signed bytes. */
 static inline void codes_from_i8(code *to, const void *from) {
@@ -185,13 +186,13 @@ static inline void codes_from_i8(code *to, const void *from) {
 static inline void f8_store_codes(code *p, f8 a) {
     vst1q_s16(p, f8_to_i16(a));
 }
-static inline row_codes load_rows(const code *p) {
+static inline n8_rows n8_load_rows(const code *p) {
     return vld2q_s16(p);
 }
-static inline weight_codes load_weights(const code *p) {
-    return (weight_codes){vdup_n_s16(p[0]), vdup_n_s16(p[1])};
+static inline n8_weights n8_load_weights(const code *p) {
+    return (n8_weights){vdup_n_s16(p[0]), vdup_n_s16(p[1])};
 }
-static inline n8 n8_dot(n8 sum, row_codes x, weight_codes w) {
+static inline n8 n8_dot(n8 sum, n8_rows x, n8_weights w) {
     sum.lo = vmlal_s16(sum.lo, vget_low_s16(x.val[0]), w.first);
     sum.hi = vmlal_s16(sum.hi, vget_high_s16(x.val[0]), w.first);
     sum.lo = vmlal_s16(sum.lo, vget_low_s16(x.val[1]), w.second);

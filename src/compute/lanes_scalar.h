@@ -14,6 +14,8 @@
 #endif
 /* Whether it pays to unroll a loop over many f8; here it only takes a compiler minutes. */
 #define LANES_ARE_REGISTERS 0
+/* Whether 16 lanes are one vector too, a v16. */
+#define LANES_WIDE 0
 
 typedef struct {
     float v[LANES];
@@ -148,10 +150,10 @@ typedef struct {
 } n8;
 typedef struct {
     code v[LANES][CODE_STEP];
-} row_codes;
+} n8_rows;
 typedef struct {
     code v[CODE_STEP];
-} weight_codes;
+} n8_weights;
 
 /* Eight integral values below 2^31, converted. */
 static inline void f8_store_ints(int32_t *p, f8 a) {
@@ -173,22 +175,22 @@ static inline n8 n8_times_256(n8 a) {
     EACH_LANE a.v[i] *= 256;
     return a;
 }
-static inline f8 n8_to_f8(n8 a) {
+static inline f8 f8_from_ints(n8 a) {
     f8 r;
     EACH_LANE r.v[i] = (float)a.v[i];
     return r;
 }
-static inline row_codes load_rows(const code *p) {
-    row_codes r;
+static inline n8_rows n8_load_rows(const code *p) {
+    n8_rows r;
     memcpy(&r, p, sizeof r);
     return r;
 }
-static inline weight_codes load_weights(const code *p) {
-    weight_codes r;
+static inline n8_weights n8_load_weights(const code *p) {
+    n8_weights r;
     memcpy(&r, p, sizeof r);
     return r;
 }
-static inline n8 n8_dot(n8 sum, row_codes x, weight_codes w) {
+static inline n8 n8_dot(n8 sum, n8_rows x, n8_weights w) {
     EACH_LANE sum.v[i] += x.v[i][0] * w.v[0] + x.v[i][1] * w.v[1];
     return sum;
 }

@@ -196,14 +196,15 @@ static void multiply_tile(const linear_job *j, bool half, float *total, const fl
  * finds them alone, and a core has only so many requests under way. */
 static void multiply_block(const linear_job *j, float *total, const float *x, size_t x_left,
                            const block_weights *w, size_t n_lanes, soon next) {
-    const size_t n_groups = (w->n_out + TILE_OUTS - 1) / TILE_OUTS;
+    const size_t tile_outs = j->c->kernels->tile_outs;
+    const size_t n_groups = (w->n_out + tile_outs - 1) / tile_outs;
     const size_t n_halves = n_lanes % TILE_LANES == 0 ? 0 : (w->n_out + HALF_OUTS - 1) / HALF_OUTS;
     const size_t n_calls = n_lanes / TILE_LANES * n_groups + n_halves;
     const size_t next_lines = count_lines(&next) / n_calls + 1;
     const size_t lane_size = lane_floats(j->c->kernels, j->x->bits, w->n_k);
     for (size_t lane = 0; lane < n_lanes; lane += TILE_LANES) {
         const bool half = n_lanes - lane < TILE_LANES;
-        const size_t lanes = half ? HALF_LANES : TILE_LANES, outs = half ? HALF_OUTS : TILE_OUTS;
+        const size_t lanes = half ? HALF_LANES : TILE_LANES, outs = half ? HALF_OUTS : tile_outs;
         const size_t tile_end = (lane + lanes) * lane_size;
         soon next_tile = {(const char *)(x + tile_end), 1,
                           min_size(x_left - tile_end, TILE_LANES * lane_size) * sizeof *x, 0, 0};
