@@ -208,7 +208,7 @@ asan:
 	  LDFLAGS="-fsanitize=address,undefined"
 
 # The tests that share work out over threads; the others have one, and take minutes under this one.
-THREAD_TESTS = src/base/pool_test.c src/compute/compute_test.c src/compute/linear_test.c \
+THREAD_TESTS = src/base/pool_test.c src/server/answers_test.c src/server/keys_test.c src/compute/compute_test.c src/compute/linear_test.c \
                src/compute/attend_test.c src/compute/delta_test.c src/fetch/get_test.c \
                src/fetch/verify_test.c tests/api_test.c \
                tests/queue_test.c

@@ -26,7 +26,7 @@ static service s = {
                          .max_batch = 4,
                          .max_tree_bytes = 1 << 22},
               .max_body = MAX_BODY,
-              .max_bodies = MAX_BODY,
+              .max_held = 64 * (size_t)MAX_BODY,
               .names = {.served = "clef-flash"},
               .guard = {.loopback = true}},
 };

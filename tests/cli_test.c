@@ -449,7 +449,7 @@ static void progress_shows_a_bar_and_a_signal_stops_between_chunks(void **state)
     const int slave = program_terminal(&master);
     const char *const words[] = {PROGRAM,
                                  "ask",
-                                 TESTDATA "toy-real-heads",
+                                 (TESTDATA "toy-real-heads"),
                                  "--progress",
                                  "--chunk",
                                  "64",
@@ -458,9 +458,9 @@ static void progress_shows_a_bar_and_a_signal_stops_between_chunks(void **state)
                                  "--threads",
                                  "1",
                                  "--request",
-                                 SCRATCH "long.json",
+                                 (SCRATCH "long.json"),
                                  "--out",
-                                 SCRATCH "stopped",
+                                 (SCRATCH "stopped"),
                                  NULL};
     const pid_t pid = program_start(slave, slave, slave, words);
     close(slave);

@@ -32,8 +32,9 @@
 #include "text/json.h"
 #include "text/pyjson.h"
 
-#define PROGRAM BUILD_DIR "clef"
-#define TOY TESTDATA "toy-r2"
+#define PROGRAM (BUILD_DIR "clef")
+#define TOY_TEXT TESTDATA "toy-r2" /* to be part of a longer text */
+#define TOY (TOY_TEXT)
 #define REQUEST                                                                           \
     "{\"model\":\"clef-flash\",\"state\":\"The box was open.\",\"questions\":{\"open\":{" \
     "\"type\":\"noul\"},\"who\":{\"type\":\"choice\",\"criteria\":{\"b\":\"Billing\","    \
@@ -202,7 +203,7 @@ static inline answer read_answer(buf text, bool closed) {
     answer a = {.closed = closed, .text = text};
     for (const char *at = text.p; (at = strstr(at, "HTTP/1.1 ")) != NULL; at++)
         if (at == text.p || at[-1] == '\n' || at[-1] == '}' || at[-1] == ']') {
-            const int status = atoi(at + 9);
+            const int status = (int)strtol(at + 9, NULL, 10);
             if (a.n++ == 0) a.status = status;
             const char *end = strstr(at, "\r\n\r\n");
             a.body = end == NULL ? "" : end + 4;

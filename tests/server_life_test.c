@@ -406,7 +406,8 @@ static void the_log_holds_no_states_unless_asked(void **state) {
 static void a_file_says_what_options_say(void **state) {
     (void)state;
     folder_write(&dir, "clef.conf",
-                 STR("# a server\n\nmodel = " TOY "\n  served-name=mine \nalias = one two\nwarmup\n"
+                 STR("# a server\n\nmodel = " TOY_TEXT
+                     "\n  served-name=mine \nalias = one two\nwarmup\n"
                      "max-questions = 1\n"));
     char path[1024];
     snprintf(path, sizeof path, "%s", folder_path(&dir, "clef.conf"));
@@ -464,10 +465,10 @@ static void what_cannot_start_is_one_line_and_2(void **state) {
     ENDS(2, "--port: '65536'", "--model", TOY, "--port", "65536");
     ENDS(2, "--host no.such.host.invalid", "--model", TOY, "--log", "none", "--host",
          "no.such.host.invalid");
-    folder_write(&dir, "bad.conf", STR("model = " TOY "\nporte = 1\n"));
+    folder_write(&dir, "bad.conf", STR("model = " TOY_TEXT "\nporte = 1\n"));
     snprintf(conf, sizeof conf, "%s", folder_path(&dir, "bad.conf"));
     ENDS(2, "bad.conf: unknown option '--porte', did you mean '--port'?", "--config", conf);
-    folder_write(&dir, "bad.conf", STR("model = " TOY "\nhelp\n"));
+    folder_write(&dir, "bad.conf", STR("model = " TOY_TEXT "\nhelp\n"));
     ENDS(2, "bad.conf: help is for the command line alone", "--config", conf);
 }
 

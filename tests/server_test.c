@@ -373,7 +373,7 @@ static void a_state_too_long_is_413_unless_cutting_is_asked_for(void **state) {
 
 static void pictures_are_held_to_limits_and_never_fetched(void **state) {
     (void)state;
-    running v = START("--model", TESTDATA "toy-vision", "--max-image-bytes", "1000",
+    running v = START("--model", (TESTDATA "toy-vision"), "--max-image-bytes", "1000",
                       "--max-image-pixels", "1000", "--max-images", "2", "--max-media-pixels", "7");
     static const struct {
         const char *images;

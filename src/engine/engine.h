@@ -70,8 +70,8 @@ clef_status engine_encode(job *j, const clef_engine *e, const clef_ask_options *
 
 /* Waits in the engine's queue and runs the jobs [n] together: what clef_ask_batch does with encoded
  * ones. A job whose item has a status already is left out. Each failure stands in its job's item;
- * returns the first, or CLEF_OK. Answers go to out[n], NULL where there is none. The jobs remain the
- * caller's and may not be answered twice. */
+ * returns the first, or CLEF_OK. Answers go to out[n], NULL where there is none. The jobs remain
+ * the caller's and may not be answered twice. */
 clef_status engine_answer(clef_engine *e, const clef_ask_options *o, job *jobs, size_t n,
                           clef_answer **out);
 
