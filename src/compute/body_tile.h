@@ -175,6 +175,44 @@ static void widen(float *out, const matrix *w, size_t first, size_t n) {
     if (done < n) tensor_to_float(out + done, w->type, w->data, first + done, n - done);
 }
 
+/* Eight outputs, whose n values (a multiple of 16) are `row_bytes` apart, into eight of TILE_LANES
+ * lanes. Two values of an output change places together: a shuffle then moves twice as many. */
+static void bf16_across(float *out, const char *p, size_t row_bytes, size_t n) {
+    for (size_t k = 0; k < n; k += 16) {
+        f8 pairs[8];
+        f8_transpose(pairs, p + 2 * k, row_bytes);
+        for (size_t i = 0; i < 8; i++) {
+            f8_store(out + (k + 2 * i) * TILE_LANES, f8_first_bf16(pairs[i]));
+            f8_store(out + (k + 2 * i + 1) * TILE_LANES, f8_second_bf16(pairs[i]));
+        }
+    }
+}
+
+/* The same for n_out <= 8 outputs of any type and n <= LINEAR_BLOCK; zeros for missing outputs. */
+static void any_across(float *out, const matrix *w, size_t first, size_t n_out, size_t n) {
+    float rows[LANES * LINEAR_BLOCK] = {0};
+    for (size_t o = 0; o < n_out; o++) widen(rows + o * LINEAR_BLOCK, w, first + o * w->n_in, n);
+    size_t k = 0;
+    for (; k + 8 <= n; k += 8) {
+        f8 columns[8];
+        f8_transpose(columns, rows + k, LINEAR_BLOCK * sizeof *rows);
+        for (size_t i = 0; i < 8; i++) f8_store(out + (k + i) * TILE_LANES, columns[i]);
+    }
+    for (; k < n; k++)
+        for (size_t o = 0; o < LANES; o++) out[k * TILE_LANES + o] = rows[o * LINEAR_BLOCK + k];
+}
+
+static void widen_across(float *out, const matrix *w, size_t first, uint32_t n_out, size_t n) {
+    for (size_t o = 0; o < TILE_LANES; o += LANES) {
+        const size_t left = n_out > o ? n_out - o : 0, at = first + o * w->n_in;
+        if (w->type == DTYPE_BF16 && left >= LANES && n % 16 == 0) {
+            bf16_across(out + o, (const char *)w->data + 2 * at, 2 * (size_t)w->n_in, n);
+        } else {
+            any_across(out + o, w, at, left < LANES ? left : LANES, n);
+        }
+    }
+}
+
 #if LANES_WIDE
 #define WIDEST(name) v16##name
 #else

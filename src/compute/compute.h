@@ -71,7 +71,7 @@ typedef struct {
     uint32_t n_out, n_in;
 } matrix;
 
-/* Rows rearranged for `linear`: columns outermost, rows in lanes. The memory is the caller's. */
+/* Rows rearranged for `linear`, in an order of its own. The memory is the caller's. */
 typedef struct {
     float *data;
     uint32_t n_rows, n_cols;

@@ -43,6 +43,9 @@ typedef struct {
     /* Widens n stored values to f32, from value `first` on in row-major order; of codes whole
      * blocks. */
     void (*widen)(float *out, const matrix *w, size_t first, size_t n);
+    /* The same for n_out <= TILE_LANES rows of the weight, n <= LINEAR_BLOCK values of each, laid
+     * across: out [n][TILE_LANES], aligned to 32 bytes, with zeros for missing rows. */
+    void (*widen_across)(float *out, const matrix *w, size_t first, uint32_t n_out, size_t n);
 
     /* The same for rows that were rounded to integers of `bits` bits (8 or 16); see body_codes.h.
      * Of such rows a block of INT8_BLOCK columns takes code_floats[bits == 16] floats a lane, and a

@@ -204,6 +204,32 @@ static void a_code_times_its_scale_is_exact(void **state) {
     }
 }
 
+static void widening_across_gives_the_widened_rows_as_columns(void **state) {
+    (void)state;
+    enum { N_IN = LINEAR_BLOCK + 5 };
+    static unsigned char stored[4 * TILE_LANES * N_IN + 1];
+    for (size_t i = 0; i < sizeof stored; i++) stored[i] = (unsigned char)(i * 37 % 251 + 3);
+    static const dtype types[] = {DTYPE_BF16, DTYPE_F16, DTYPE_F32};
+    static const uint32_t lengths[] = {1, 8, 15, 16, 33, LINEAR_BLOCK};
+    float *got = new_floats(TILE_LANES * LINEAR_BLOCK), row[LINEAR_BLOCK];
+    EACH_TABLE(t) {
+        for (size_t type = 0; type < 3; type++)
+            for (size_t length = 0; length < sizeof lengths / sizeof *lengths; length++)
+                for (uint32_t n_out = 1; n_out <= TILE_LANES; n_out++) {
+                    const matrix w = {.data = stored + 1, .type = types[type], .n_in = N_IN};
+                    const uint32_t n = lengths[length];
+                    t->widen_across(got, &w, 3, n_out, n);
+                    for (uint32_t o = 0; o < TILE_LANES; o++) {
+                        memset(row, 0, sizeof row);
+                        if (o < n_out) t->widen(row, &w, 3 + (size_t)o * N_IN, n);
+                        for (uint32_t k = 0; k < n; k++)
+                            assert_same_floats(&got[k * TILE_LANES + o], &row[k], 1);
+                    }
+                }
+    }
+    free(got);
+}
+
 /* A block of INT4 and one of INT6 in which every code has bits of its own, and a block in front. */
 static void packed_codes_come_out_where_they_were_put(void **state) {
     (void)state;
@@ -334,6 +360,7 @@ int main(void) {
         cmocka_unit_test(a_tile_is_one_chain_of_fused_steps_per_output),
         cmocka_unit_test(widening_gives_the_stored_values_at_any_address),
         cmocka_unit_test(a_code_times_its_scale_is_exact),
+        cmocka_unit_test(widening_across_gives_the_widened_rows_as_columns),
         cmocka_unit_test(packed_codes_come_out_where_they_were_put),
         cmocka_unit_test(rows_of_every_length_have_the_bits_of_the_scalar_table),
         cmocka_unit_test(the_ceiling_counts_what_it_does),

@@ -66,6 +66,35 @@ static inline float f8_sum(f8 a) {
     const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
+/* to[column] gets lane `column` of eight rows, row i in lane i. */
+static inline void f8_transpose(f8 to[8], const void *from, size_t row_bytes) {
+    __m256 half[8]; /* lanes 0 to 3 of rows i and i + 4, then lanes 4 to 7 */
+    for (size_t i = 0; i < 8; i++) {
+        const char *p = (const char *)from + i % 4 * row_bytes + i / 4 * 16;
+        half[i] = _mm256_insertf128_ps(
+            _mm256_castsi256_ps(
+                _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)p))),
+            _mm_castsi128_ps(_mm_loadu_si128((const __m128i *)(const void *)(p + 4 * row_bytes))),
+            1);
+    }
+    for (size_t i = 0; i < 8; i += 4) {
+        const __m256 a = _mm256_unpacklo_ps(half[i], half[i + 1]);
+        const __m256 b = _mm256_unpackhi_ps(half[i], half[i + 1]);
+        const __m256 c = _mm256_unpacklo_ps(half[i + 2], half[i + 3]);
+        const __m256 d = _mm256_unpackhi_ps(half[i + 2], half[i + 3]);
+        to[i] = _mm256_shuffle_ps(a, c, 0x44);
+        to[i + 1] = _mm256_shuffle_ps(a, c, 0xEE);
+        to[i + 2] = _mm256_shuffle_ps(b, d, 0x44);
+        to[i + 3] = _mm256_shuffle_ps(b, d, 0xEE);
+    }
+}
+/* A lane holds two bf16 values: the first ones, the second ones. */
+static inline f8 f8_first_bf16(f8 a) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(a), 16));
+}
+static inline f8 f8_second_bf16(f8 a) {
+    return _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32((int)0xFFFF0000u)));
+}
 static inline f8 f8_load_bf16(const void *p) {
     const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(p));
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));

@@ -72,6 +72,38 @@ static inline float f8_sum(f8 a) {
     const float32x2_t two = vadd_f32(vget_low_f32(four), vget_high_f32(four));
     return vget_lane_f32(two, 0) + vget_lane_f32(two, 1);
 }
+/* to[column] gets lanes 0 to 3 of column `column` from four rows. */
+static inline void four_columns(float32x4_t to[4], const void *from, size_t row_bytes) {
+    float32x4_t row[4];
+    for (size_t i = 0; i < 4; i++)
+        memcpy(&row[i], (const char *)from + i * row_bytes, sizeof row[i]);
+    const float32x4x2_t a = vzipq_f32(row[0], row[2]), b = vzipq_f32(row[1], row[3]);
+    const float32x4x2_t low = vzipq_f32(a.val[0], b.val[0]), high = vzipq_f32(a.val[1], b.val[1]);
+    to[0] = low.val[0];
+    to[1] = low.val[1];
+    to[2] = high.val[0];
+    to[3] = high.val[1];
+}
+/* to[column] gets lane `column` of eight rows, row i in lane i. */
+static inline void f8_transpose(f8 to[8], const void *from, size_t row_bytes) {
+    for (size_t part = 0; part < 8; part += 4) {
+        const char *p = (const char *)from + part * sizeof(float);
+        float32x4_t lo[4], hi[4];
+        four_columns(lo, p, row_bytes);
+        four_columns(hi, p + 4 * row_bytes, row_bytes);
+        for (size_t i = 0; i < 4; i++) to[part + i] = (f8){lo[i], hi[i]};
+    }
+}
+/* A lane holds two bf16 values: the first ones, the second ones. */
+static inline f8 f8_first_bf16(f8 a) {
+    return (f8){vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(a.lo), 16)),
+                vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_f32(a.hi), 16))};
+}
+static inline f8 f8_second_bf16(f8 a) {
+    const uint32x4_t mask = vdupq_n_u32(0xFFFF0000u);
+    return (f8){vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(a.lo), mask)),
+                vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(a.hi), mask))};
+}
 static inline f8 f8_load_bf16(const void *p) {
     uint16x8_t half;
     memcpy(&half, p, sizeof half); /* weights have any alignment */

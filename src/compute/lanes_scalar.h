@@ -102,6 +102,32 @@ static inline float f8_sum(f8 a) {
                 s3 = a.v[3] + a.v[7];
     return (s0 + s2) + (s1 + s3);
 }
+/* to[column] gets lane `column` of eight rows, row i in lane i. */
+static inline void f8_transpose(f8 to[8], const void *from, size_t row_bytes) {
+    for (size_t column = 0; column < 8; column++)
+        EACH_LANE memcpy(&to[column].v[i],
+                         (const char *)from + (size_t)i * row_bytes + column * sizeof(float),
+                         sizeof(float));
+}
+/* A lane holds two bf16 values: the first ones, the second ones. */
+static inline f8 f8_first_bf16(f8 a) {
+    EACH_LANE {
+        uint32_t bits;
+        memcpy(&bits, &a.v[i], sizeof bits);
+        bits <<= 16;
+        memcpy(&a.v[i], &bits, sizeof bits);
+    }
+    return a;
+}
+static inline f8 f8_second_bf16(f8 a) {
+    EACH_LANE {
+        uint32_t bits;
+        memcpy(&bits, &a.v[i], sizeof bits);
+        bits &= 0xFFFF0000u;
+        memcpy(&a.v[i], &bits, sizeof bits);
+    }
+    return a;
+}
 /* Eight bf16 values, widened. */
 static inline f8 f8_load_bf16(const void *p) {
     f8 r;

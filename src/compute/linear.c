@@ -13,6 +13,12 @@
  * its next block of columns: their rows are too far apart for the processor to guess. In its last
  * block it asks for the first weights of the item that comes next.
  *
+ * Few rows of f32 that would leave lanes empty change places with the weights: TILE_LANES outputs
+ * lie in lanes, laid across as they are widened, and up to tile_outs rows are broadcast, so that
+ * any number of rows fills its tiles. Their panel holds, per block of columns, one row behind the
+ * other. A group of outputs stays in the first-level cache while all rows pass, and the next group
+ * is asked for meanwhile.
+ *
  * The order of one output: per block one chain of fused multiply-adds in rising k from zero; block
  * results added in rising order to 0.0f; the total added to `out` in LINEAR_ADD; the bias last. How
  * outputs are cut into items, and what else a tile holds, does not enter it. */
@@ -29,6 +35,7 @@ enum {
     MAX_ROWS = 512 /* rows of an item: 384 KiB of totals; a multiple of TILE_LANES */
 };
 _Static_assert(MAX_OUTS *(LINEAR_BLOCK + MAX_ROWS) <= WORKER_SCRATCH_FLOATS, "scratch too small");
+_Static_assert(FEW_ROWS <= MAX_ROWS && MAX_OUTS_FEW % TILE_LANES == 0, "groups would be cut");
 _Static_assert(LINEAR_BLOCK % INT8_BLOCK == 0, "blocks of codes would be cut");
 _Static_assert(HALF_OUTS % TILE_OUTS == 0 && MAX_OUTS % HALF_OUTS == 0, "tiles would be cut");
 
@@ -40,6 +47,13 @@ static size_t min_size(size_t a, size_t b) {
 static size_t lanes_for(size_t n_rows) {
     const size_t rest = n_rows % TILE_LANES;
     return n_rows - rest + (rest == 0 ? 0 : rest <= HALF_LANES ? HALF_LANES : TILE_LANES);
+}
+
+/* Whether rows of f32 are broadcast. It costs 2 % more than tiles that are full, so those must have
+ * more lanes empty. */
+static bool broadcasts(size_t n_rows) {
+    enum { MOST_EMPTY = 32 }; /* one lane for so many rows */
+    return n_rows <= FEW_ROWS && (lanes_for(n_rows) - n_rows) * MOST_EMPTY > n_rows;
 }
 
 /* Rounded rows take less: codes of two bytes at most, and a scale for 32 of them. */
@@ -62,13 +76,27 @@ typedef struct {
     unsigned bits; /* round_item only */
 } pack_job;
 
-/* Packs one tile of rows, all columns, 16 columns at a time: a cache line of each row. */
+/* Packs one tile of rows, all columns. */
+static void pack_for_broadcast(const pack_job *j, const float *x, size_t row0, size_t n_rows) {
+    for (size_t k0 = 0; k0 < j->n_cols; k0 += LINEAR_BLOCK) {
+        const size_t n_k = min_size(LINEAR_BLOCK, j->n_cols - k0);
+        float *to = j->data + k0 * j->n_rows + row0 * n_k;
+        for (size_t row = 0; row < n_rows; row++)
+            memcpy(to + row * n_k, x + row * j->stride + k0, n_k * sizeof *to);
+    }
+}
+
+/* The same into lanes, 16 columns at a time: a cache line of each row. */
 static void pack_item(void *context, size_t item, unsigned worker) {
     (void)worker;
     const pack_job *j = context;
     const size_t row0 = item * TILE_LANES, n_rows = min_size(TILE_LANES, j->n_rows - row0);
     const size_t lanes = lanes_for(n_rows), all_lanes = lanes_for(j->n_rows);
     const float *x = j->x + row0 * j->stride;
+    if (broadcasts(j->n_rows)) {
+        pack_for_broadcast(j, x, row0, n_rows);
+        return;
+    }
     for (size_t k0 = 0; k0 < j->n_cols; k0 += LINEAR_BLOCK) {
         const size_t n_k = min_size(LINEAR_BLOCK, j->n_cols - k0);
         float *to = j->data + k0 * all_lanes + row0 * n_k;
@@ -170,6 +198,16 @@ static soon weights_soon(const linear_job *j, const item_range *r, size_t k0) {
                   min_size(LINEAR_BLOCK, n_in - k0) * bits / 8, n_in * bits / 8, 0};
 }
 
+/* What the item needs after its block of columns from k0 on. */
+static soon weights_after(const linear_job *j, size_t item, const item_range *r, size_t k0) {
+    if (k0 + LINEAR_BLOCK < j->w->n_in) return weights_soon(j, r, k0 + LINEAR_BLOCK);
+    /* With threads taking turns, this one's next item is so far away. */
+    item += compute_threads(j->c);
+    if (item >= j->n_items) return (soon){0};
+    const item_range other = range_of(j, item);
+    return weights_soon(j, &other, 0);
+}
+
 /* Weights of an item for one block of columns, widened as the kernels take them. */
 typedef struct {
     const float *values; /* [n_out][n_k], or codes in the same order */
@@ -218,18 +256,19 @@ static void multiply_block(const linear_job *j, float *total, const float *x, si
     }
 }
 
+static void store(const linear_job *j, float *to, float value, size_t o) {
+    if (j->mode == LINEAR_ADD) value = *to + value;
+    if (j->bias != NULL) value += j->bias[o];
+    *to = value;
+}
+
 static void store_totals(const linear_job *j, const float *total, const item_range *r) {
     for (size_t row = 0; row < r->n_rows; row++) {
         const size_t first = row / TILE_LANES * TILE_LANES;
         const size_t lanes = lanes_for(min_size(r->n_rows - first, TILE_LANES));
         const float *from = total + first * r->n_out + (row - first);
         float *to = j->out + (r->row0 + row) * j->stride + r->out0;
-        for (size_t o = 0; o < r->n_out; o++) {
-            float value = from[o * lanes];
-            if (j->mode == LINEAR_ADD) value = to[o] + value;
-            if (j->bias != NULL) value += j->bias[r->out0 + o];
-            to[o] = value;
-        }
+        for (size_t o = 0; o < r->n_out; o++) store(j, to + o, from[o * lanes], r->out0 + o);
     }
 }
 
@@ -265,36 +304,76 @@ static void linear_item(void *context, size_t item, unsigned worker) {
     for (size_t k0 = 0; k0 < n_in; k0 += LINEAR_BLOCK) {
         const size_t n_k = min_size(LINEAR_BLOCK, n_in - k0);
         const block_weights w = widen_block(j, weights, &r, k0, n_k);
-        soon next = {0};
-        if (k0 + n_k < n_in) {
-            next = weights_soon(j, &r, k0 + n_k);
-        } else if (item + compute_threads(j->c) < j->n_items) {
-            /* With threads taking turns, this one's next item is so far away. */
-            const item_range other = range_of(j, item + compute_threads(j->c));
-            next = weights_soon(j, &other, 0);
-        }
         const size_t x0 =
             lane_floats(kernels, bits, k0) * all_lanes + lane_floats(kernels, bits, n_k) * r.row0;
-        multiply_block(j, total, j->x->data + x0, x_end - x0, &w, n_lanes, next);
+        multiply_block(j, total, j->x->data + x0, x_end - x0, &w, n_lanes,
+                       weights_after(j, item, &r, k0));
     }
     store_totals(j, total, &r);
 }
 
+/* ---- rows that are broadcast --------------------------------------------------------------- */
+
+/* total[row][output] += one block of columns of TILE_LANES outputs; `next` is asked for. */
+static void multiply_group(const linear_job *j, float *total, const float *x, size_t n_rows,
+                           const float *weights, uint32_t n_k, soon next) {
+    const size_t tile_rows = j->c->kernels->tile_outs;
+    const size_t n_tiles = (n_rows + tile_rows - 1) / tile_rows;
+    const size_t next_lines = count_lines(&next) / n_tiles + 1;
+    for (size_t tile = 0; tile < n_tiles; tile++) { /* of equal size, or nearly */
+        const size_t row = n_rows * tile / n_tiles, end = n_rows * (tile + 1) / n_tiles;
+        fetch_lines(&next, next_lines);
+        j->c->kernels->tile(total + row * TILE_LANES, weights, x + row * n_k, n_k, 1,
+                            (uint32_t)(end - row), n_k);
+    }
+}
+
+static void broadcast_item(void *context, size_t item, unsigned worker) {
+    const linear_job *j = context;
+    const size_t n_in = j->w->n_in;
+    const item_range r = range_of(j, item);
+    const size_t n_groups = (r.n_out + TILE_LANES - 1) / TILE_LANES;
+    float *total = worker_scratch(j->c, worker); /* [n_groups][n_rows][TILE_LANES] */
+    float *weights = total + (size_t)MAX_ROWS * MAX_OUTS;
+
+    memset(total, 0, n_groups * r.n_rows * TILE_LANES * sizeof *total);
+    for (size_t k0 = 0; k0 < n_in; k0 += LINEAR_BLOCK) {
+        const uint32_t n_k = (uint32_t)min_size(LINEAR_BLOCK, n_in - k0);
+        for (size_t o = 0; o < r.n_out; o += TILE_LANES) {
+            const item_range left = {r.row0, r.n_rows, r.out0 + o + TILE_LANES,
+                                     r.n_out - min_size(r.n_out, o + TILE_LANES)};
+            soon next =
+                left.n_out > 0 ? weights_soon(j, &left, k0) : weights_after(j, item, &r, k0);
+            next.n = min_size(next.n, TILE_LANES);
+            j->c->kernels->widen_across(weights, j->w, (r.out0 + o) * n_in + k0,
+                                        (uint32_t)min_size(TILE_LANES, r.n_out - o), n_k);
+            multiply_group(j, total + o * r.n_rows, j->x->data + k0 * r.n_rows, r.n_rows, weights,
+                           n_k, next);
+        }
+    }
+    for (size_t row = 0; row < r.n_rows; row++)
+        for (size_t o = 0; o < r.n_out; o++) {
+            const size_t at = (o / TILE_LANES * r.n_rows + row) * TILE_LANES + o % TILE_LANES;
+            store(j, j->out + row * j->stride + r.out0 + o, total[at], r.out0 + o);
+        }
+}
+
 /* Outputs of an item: as many as fit, because each item walks over all rows, but an equal share for
  * all threads, and several items a thread for the case that one of them is held up. */
-static size_t choose_item_outs(size_t n_out, size_t n_rows, size_t threads) {
+static size_t choose_item_outs(size_t n_out, size_t n_rows, size_t threads, size_t unit) {
     enum { LEAST_ITEMS = 4 }; /* of a thread */
     const size_t most = n_rows > FEW_ROWS ? MAX_OUTS : MAX_OUTS_FEW;
     const size_t needed = (n_out + threads * most - 1) / (threads * most);
     const size_t n_items = threads * (needed < LEAST_ITEMS ? LEAST_ITEMS : needed);
     const size_t share = (n_out + n_items - 1) / n_items;
-    return min_size((share + TILE_OUTS - 1) / TILE_OUTS * TILE_OUTS, most);
+    return min_size((share + unit - 1) / unit * unit, most);
 }
 
 void linear(compute *c, float *out, size_t stride, const panel *x, const matrix *w,
             const float *bias, linear_mode mode) {
     assert(x->n_cols == w->n_in && (x->bits == 0 || w->scales != NULL));
     if (w->n_out == 0) return;
+    const bool across = x->bits == 0 && broadcasts(x->n_rows);
     linear_job job = {.c = c,
                       .out = out,
                       .stride = stride,
@@ -302,12 +381,13 @@ void linear(compute *c, float *out, size_t stride, const panel *x, const matrix 
                       .w = w,
                       .bias = bias,
                       .mode = mode,
-                      .item_outs = choose_item_outs(w->n_out, x->n_rows, compute_threads(c)),
+                      .item_outs = choose_item_outs(w->n_out, x->n_rows, compute_threads(c),
+                                                    across ? TILE_LANES : TILE_OUTS),
                       .n_row_items = ((size_t)x->n_rows + MAX_ROWS - 1) / MAX_ROWS,
                       .weight_bits = dtype_bits(w->type)};
     const size_t n_out_items = (w->n_out + job.item_outs - 1) / job.item_outs;
     job.n_items = n_out_items * job.n_row_items;
-    pool_run(c->workers, job.n_items, linear_item, &job);
+    pool_run(c->workers, job.n_items, across ? broadcast_item : linear_item, &job);
     count_flops(c, 2.0 * x->n_rows * w->n_out * w->n_in);
 }
 
@@ -318,7 +398,10 @@ void matrix_row(const compute *c, float *out, const matrix *w, size_t row) {
 
 size_t compute_scratch_bytes(unsigned threads, uint32_t n_rows, uint32_t n_out, uint32_t n_in,
                              uint32_t head_dim) {
-    const size_t outs = choose_item_outs(n_out, n_rows, threads);
+    const size_t across =
+        broadcasts(n_rows) ? choose_item_outs(n_out, n_rows, threads, TILE_LANES) : 0;
+    size_t outs = choose_item_outs(n_out, n_rows, threads, TILE_OUTS);
+    if (across > outs) outs = across;
     const size_t totals = lanes_for(min_size(n_rows, MAX_ROWS)) * outs;
     const size_t tiles =
         ATTEND_BLOCK * TILE_LANES + (size_t)ATTEND_TILES * (2 * (size_t)head_dim + 2) * TILE_LANES;

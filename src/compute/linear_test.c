@@ -274,6 +274,33 @@ static void a_row_has_the_same_bits_alone_and_among_others(void **state) {
     compute_close(c);
 }
 
+/* Every remainder of a tile, and both sides of each border between the ways that rows take. */
+static void every_number_of_rows_gives_the_same_bits(void **state) {
+    (void)state;
+    static const shape all[] = {{145, 272, 21, DTYPE_BF16, true, true, LINEAR_ADD, 0},
+                                {145, 288, 35, DTYPE_I8, false, false, LINEAR_SET, 0}};
+    static const uint32_t more[] = {63, 64, 65, 100, 127, 128, 129, 135, 144};
+    compute *scalar = open_table("scalar", 1);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        problem p = make_problem(&all[i]);
+        float *want = solve(scalar, &all[i], &p, 0, all[i].n_rows);
+        check_against_double(&all[i], &p, want);
+        for (size_t t = 0; kernels_at(t) != NULL; t++) {
+            compute *c = open_table(kernels_at(t)->name, 1);
+            for (uint32_t n = 1; n <= 48 + sizeof more / sizeof *more; n++) {
+                const uint32_t n_rows = n <= 48 ? n : more[n - 49];
+                float *got = solve(c, &all[i], &p, 0, n_rows);
+                assert_same_floats(got, want, n_rows * p.stride);
+                free(got);
+            }
+            compute_close(c);
+        }
+        free(want);
+        free_problem(&p);
+    }
+    compute_close(scalar);
+}
+
 /* The order of compute.h, written down: chains of LINEAR_BLOCK, totals in rising order. */
 static void check_order(const shape *s) {
     compute *c = open_table(NULL, 1);
@@ -430,6 +457,7 @@ int main(void) {
         cmocka_unit_test(every_table_gives_the_bits_of_the_scalar_one),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(a_row_has_the_same_bits_alone_and_among_others),
+        cmocka_unit_test(every_number_of_rows_gives_the_same_bits),
         cmocka_unit_test(the_order_of_additions_is_the_one_that_compute_h_states),
         cmocka_unit_test(rounded_rows_follow_their_definition),
         cmocka_unit_test(the_widest_codes_are_summed_exactly),
