@@ -302,9 +302,9 @@ static void a_wrong_public_key_is_refused(void **state) {
 
 static void a_public_key_is_read_from_a_file_of_one_line_or_two(void **state) {
     (void)state;
-    static const char *const files[] = {KEY, KEY "\n", "untrusted comment: a key\n" KEY "\n",
-                                        "untrusted comment: a key\r\n" KEY "\r\n",
-                                        "untrusted comment: a key\n" KEY};
+    static const char *const files[] = {KEY, (KEY "\n"), ("untrusted comment: a key\n" KEY "\n"),
+                                        ("untrusted comment: a key\r\n" KEY "\r\n"),
+                                        ("untrusted comment: a key\n" KEY)};
     folder f = folder_new();
     const minisign_key wanted = key_of(KEY);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
