@@ -8,26 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/media_rules.h"
 #include "tests/noise.h"
 #include "tests/oom.h"
 #include "tests/oom_each.h"
 
 #define MEDIA TESTDATA "media/"
 
-static const media_rules RULES = {
-    .patch = 16,
-    .temporal = 2,
-    .merge = 2,
-    .image_min_pixels = 65536,
-    .image_max_pixels = 16777216,
-    .video_min_pixels = 4096,
-    .video_max_pixels = 25165824,
-    .fps = 2.0,
-    .min_frames = 4,
-    .max_frames = 768,
-    .mean = {0.5f, 0.5f, 0.5f},
-    .std = {0.5f, 0.5f, 0.5f},
-};
 enum { ROW = 3 * 2 * 16 * 16 };
 
 /* ---- against the reference ------------------------------------------------------------------- */

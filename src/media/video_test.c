@@ -10,22 +10,8 @@
 #include "base/digest.h"
 #include "media/resize.h"
 #include "media/video.h"
+#include "tests/media_rules.h"
 #include "tests/noise.h"
-
-static const media_rules RULES = {
-    .patch = 16,
-    .temporal = 2,
-    .merge = 2,
-    .image_min_pixels = 65536,
-    .image_max_pixels = 16777216,
-    .video_min_pixels = 4096,
-    .video_max_pixels = 25165824,
-    .fps = 2.0,
-    .min_frames = 4,
-    .max_frames = 768,
-    .mean = {0.5f, 0.5f, 0.5f},
-    .std = {0.5f, 0.5f, 0.5f},
-};
 
 static clef_status load(media_item *item, const media_ref *ref, const media_kwargs *kwargs,
                         arena *mem, clef_error *err) {
