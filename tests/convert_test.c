@@ -13,6 +13,7 @@
 #include "compute/compute.h"
 #include "tests/folder.h"
 #include "tests/oom.h"
+#include "tests/shard.h"
 
 /* Everything stands in one folder: "src" is the model of toy-r2 with widths that are multiples of
  * 32 and random weights, "other" the same with another seed, "done" what "src" becomes. */
@@ -549,30 +550,14 @@ static void copy_folder(const char *from, const char *to) {
 /* Byte `k` of a tensor's data in its file. */
 static long offset_of(const char *model, const char *name, size_t k) {
     safetensors *st = NULL;
-    file_map map = {0};
     open_model(&st, model);
-    const tensor *t = safetensors_find(st, str_of(name));
-    assert_non_null(t);
-    assert_int_equal(file_map_open(&map, safetensors_file_of(st, t), NULL), CLEF_OK);
-    /* The same file, mapped twice: the tensor's bytes stand as far from its end. */
-    uint64_t header = 0;
-    memcpy(&header, map.data, sizeof header);
-    char wanted[200];
-    snprintf(wanted, sizeof wanted, "\"%s\":", name);
-    const char *entry = strstr((const char *)map.data + 8, wanted);
-    assert_non_null(entry);
-    const long begin = strtol(strstr(entry, "\"data_offsets\":[") + 16, NULL, 10);
-    file_unmap(&map);
+    const long offset = shard_offset(st, name, k);
     safetensors_close(st);
-    return (long)(8 + header) + begin + (long)k;
+    return offset;
 }
 
 static void put(const char *file, long offset, const void *bytes, size_t n) {
-    FILE *f = fopen(at(file), "r+b");
-    assert_non_null(f);
-    assert_int_equal(fseek(f, offset, SEEK_SET), 0);
-    assert_int_equal(fwrite(bytes, 1, n, f), n);
-    assert_int_equal(fclose(f), 0);
+    shard_put(at(file), offset, bytes, n);
 }
 
 static void a_weight_that_is_no_number_is_named(void **state) {

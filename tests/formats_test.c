@@ -12,6 +12,7 @@
 #include "checkpoint/safetensors.h"
 #include "clef.h"
 #include "tests/folder.h"
+#include "tests/shard.h"
 
 #define TOY TESTDATA "gate/toy-blocks"
 #define HELD_OUT TESTDATA "gate/toy-blocks-heldout.json"
@@ -463,28 +464,13 @@ static void a_conversion_killed_at_any_moment_goes_on_to_the_same_bytes(void **s
 /* Byte `k` of a tensor's data in the shard. */
 static long offset_of(const char *model, const char *name, size_t k) {
     safetensors *st = open_weights(at(model));
-    const tensor *t = safetensors_find(st, str_of(name));
-    assert_non_null(t);
-    file_map map = {0};
-    assert_int_equal(file_map_open(&map, safetensors_file_of(st, t), NULL), CLEF_OK);
-    uint64_t header = 0;
-    memcpy(&header, map.data, sizeof header);
-    char wanted[200];
-    snprintf(wanted, sizeof wanted, "\"%s\":", name);
-    const char *entry = strstr((const char *)map.data + 8, wanted);
-    assert_non_null(entry);
-    const long begin = strtol(strstr(entry, "\"data_offsets\":[") + 16, NULL, 10);
-    file_unmap(&map);
+    const long offset = shard_offset(st, name, k);
     safetensors_close(st);
-    return (long)(8 + header) + begin + (long)k;
+    return offset;
 }
 
 static void put(const char *name, long offset, const void *bytes, size_t n) {
-    FILE *f = fopen(at(name), "r+b");
-    assert_non_null(f);
-    assert_int_equal(fseek(f, offset, SEEK_SET), 0);
-    assert_int_equal(fwrite(bytes, 1, n, f), n);
-    assert_int_equal(fclose(f), 0);
+    shard_put(at(name), offset, bytes, n);
 }
 
 static void copy_to_bad(const char *from) {
