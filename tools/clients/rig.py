@@ -13,6 +13,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -53,14 +54,12 @@ class Server:
         self.url = "http://127.0.0.1:%d" % self.port
 
     def await_log(self, words):
-        for _ in range(PATIENCE * 50):
+        def text_with_words():
             with open(self.log.name) as f:
                 text = f.read()
-            if words in text:
-                return text
-            assert self.process.poll() is None, "the server ended: " + text
-            time.sleep(0.02)
-        raise AssertionError("the log never said: " + words)
+            assert words in text or self.process.poll() is None, "the server ended: " + text
+            return words in text and text
+        return await_true(text_with_words, "in the log: " + words)
 
     def ask(self, body, path="/v1/systemone", headers=None, method="POST"):
         """Status, headers and body of one request on a connection of its own."""
@@ -70,6 +69,14 @@ class Server:
             connection.request(method, path, data, headers or {})
             reply = connection.getresponse()
             return reply.status, reply.headers, reply.read()
+
+    def hold(self, body):
+        """Asks on a connection of its own and reads nothing; closing that takes the request back."""
+        data = json.dumps(body).encode()
+        connection = socket.create_connection(("127.0.0.1", self.port))
+        connection.sendall(b"POST /v1/systemone HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+                           % len(data) + data)
+        return connection
 
     def answer(self, body):
         status, _, text = self.ask(body)
@@ -82,11 +89,7 @@ class Server:
         return float(found[1]) if found else 0.0
 
     def await_metric(self, name, value):
-        for _ in range(PATIENCE * 50):
-            if self.metric(name) >= value:
-                return
-            time.sleep(0.02)
-        raise AssertionError("%s never reached %g" % (name, value))
+        await_true(lambda: self.metric(name) >= value, "%s at %g" % (name, value))
 
     def stop(self):
         if self.process.poll() is None:
@@ -97,6 +100,16 @@ class Server:
                 self.process.kill()
                 self.process.wait()
         return self.process.returncode
+
+
+def await_true(work, what):
+    """What work() returns, once that is true."""
+    for _ in range(PATIENCE * 50):
+        result = work()
+        if result:
+            return result
+        time.sleep(0.02)
+    raise AssertionError("never came: " + what)
 
 
 def in_background(work, *args):

@@ -164,44 +164,40 @@ def _counting_client(server, retries):
                    retry=sdk.RetryPolicy(max_retries=retries, timeout=rig.PATIENCE)), seen
 
 
-def _long(i):
-    return {"state": "%d " % i + "7" * 8000, "questions": {"q": {"type": "noul"}}}
+def _answered_once_there_is_room(server, status, make_room):
+    """A patient client is refused with that status, then answered after make_room()."""
+    client, seen = _counting_client(server, retries=50)
+    outcome = []
+    with client:
+        asking = rig.in_background(
+            lambda: outcome.append(client.system_one(state="Me too", questions=ONE)))
+        rig.await_true(lambda: seen, "an answer to the patient client")
+        make_room()
+        asking.join(rig.PATIENCE)
+    assert outcome and 0 <= outcome[0].nouls["a"].noul <= 1
+    assert seen[0] == (status, "1") and seen[-1] == (200, None), seen
 
 
 def a_full_queue_is_a_rate_limit_error_or_retried_until_there_is_room():
-    server = rig.Server("--queue", 1, "--chunk", 4, "--batch-tokens", 1)
-    load = [rig.in_background(server.ask, _long(i)) for i in range(3)]
-    server.await_metric("clef_queue_depth", 1)
+    # One runs and one waits, for minutes if need be: what makes room is that their clients leave.
+    server = rig.Server("--queue", 1, "--chunk", 1, "--batch-tokens", 1)
+    holders = []
+    for i, metric in enumerate(("clef_running", "clef_queue_depth")):
+        holders.append(server.hold({"state": "%d " % i + "7" * 15000, "questions": {"q": {"type": "noul"}}}))
+        server.await_metric(metric, 1)
     impatient, _ = _counting_client(server, retries=0)
     with impatient:
         e = rig.fails_with(sdk.TypeSafeRateLimitError,
                            lambda: impatient.system_one(state="Me too", questions=ONE))
     assert e.body["detail"]["error_type"] == "rate_limit_error"
-    patient, seen = _counting_client(server, retries=50)
-    with patient:
-        result = patient.system_one(state="Me too", questions=ONE)
-    for thread in load:
-        thread.join()
-    assert 0 <= result.nouls["a"].noul <= 1
-    assert seen[0] == (429, "1") and seen[-1] == (200, None), seen
+    _answered_once_there_is_room(server, 429, lambda: [h.close() for h in holders])
 
 
 def too_many_connections_are_503_and_retried_until_there_is_room():
     server = rig.Server("--max-connections", 1)
     holder = socket.create_connection(("127.0.0.1", server.port))
     holder.sendall(b"G")
-    client, seen = _counting_client(server, retries=50)
-    with client:
-        outcome = []
-        asking = rig.in_background(
-            lambda: outcome.append(client.system_one(state="Me too", questions=ONE)))
-        for _ in range(rig.PATIENCE * 100):
-            if seen:
-                break
-            rig.time.sleep(0.01)
-        holder.close()
-        asking.join(rig.PATIENCE)
-    assert outcome and seen[0] == (503, "1") and seen[-1] == (200, None), seen
+    _answered_once_there_is_room(server, 503, holder.close)
 
 
 def a_deadline_is_an_internal_server_error_503():
