@@ -243,7 +243,7 @@ def start_nginx(folder):
     nginx = shutil.which("nginx") or "/usr/sbin/nginx"
     process = subprocess.Popen([nginx, "-p", folder, "-e", os.path.join(folder, "error.log"), "-c", path],
                                stdin=subprocess.DEVNULL)
-    for _ in range(200):
+    for _ in range(1200):
         try:
             socket.create_connection(("127.0.0.1", ports["late"]), 1).close()
             return process, ports

@@ -427,7 +427,8 @@ static void sleep_us(long us) {
     nanosleep(&t, NULL);
 }
 
-/* A child is killed after a while that grows past what a whole conversion takes. */
+/* A child is killed after a while that grows past what a whole conversion takes; all over again
+ * when it was quicker than this process to be woken. */
 static void a_conversion_killed_at_any_moment_goes_on_to_the_same_bytes(void **state) {
     (void)state;
     unsigned n_killed = 0;
@@ -445,6 +446,11 @@ static void a_conversion_killed_at_any_moment_goes_on_to_the_same_bytes(void **s
         assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
         n_killed += WIFSIGNALED(status);
         assert_true(us < 60000000); /* it never ends */
+        if (file_exists(at("killed")) && n_killed < 3) {
+            shell("rm -r '%s'", at("killed"));
+            us = 400;
+            continue;
+        }
         if (file_exists(at("killed"))) break;
         clef_engine *e = NULL;
         const clef_options o = {.model = at("killed.partial")};
@@ -454,7 +460,6 @@ static void a_conversion_killed_at_any_moment_goes_on_to_the_same_bytes(void **s
                   at("int4mix"));
         clef_close(e);
     }
-    assert_true(n_killed >= 3);
     shell("diff -r '%s' '%s' >&2", at("int4mix"), at("killed"));
 }
 

@@ -196,7 +196,7 @@ static void an_interrupt_leaves_what_the_same_command_goes_on_from(void **state)
     const int err = open_out("stderr");
     const pid_t pid = program_start(-1, err, err, words);
     struct stat st = {0};
-    for (int i = 0; i < 500 && (stat(part, &st) != 0 || st.st_size == 0); i++)
+    for (int i = 0; i < 6000 && (stat(part, &st) != 0 || st.st_size == 0); i++)
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     assert_true(st.st_size > 0);
     assert_int_equal(kill(pid, SIGINT), 0);

@@ -75,18 +75,31 @@ static inline rig rig_start(void) {
     return r;
 }
 
-/* The log of a server; free with buf_free. A server writes its line a moment after the client has
- * the answer, so the log is read until it stays the same. */
+/* Waits until nginx, which is one thread, sleeps: only then has it written its lines of all that
+ * its clients have seen, because a line follows the answer. */
+static inline void rig_settle(const rig *r) {
+    char path[64];
+    for (bool sleeps = false; !sleeps;) {
+        buf pid = {0}, text = {0};
+        assert_int_equal(file_read(&pid, folder_path(&r->home, "nginx.pid"), 64, NULL), CLEF_OK);
+        buf_add(&pid, "", 0);
+        snprintf(path, sizeof path, "/proc/%d/status", (int)strtol(pid.p, NULL, 10));
+        assert_int_equal(file_read(&text, path, 1 << 16, NULL), CLEF_OK);
+        buf_add(&text, "", 0);
+        sleeps = strstr(text.p, "State:\tS") != NULL;
+        buf_free(&pid);
+        buf_free(&text);
+        if (!sleeps) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
+/* The log of a server; free with buf_free. */
 static inline buf rig_log(const rig *r, const char *server) {
     char name[32];
     buf text = {0};
     snprintf(name, sizeof name, "%s.log", server);
-    for (size_t before = SIZE_MAX; before != text.n;) {
-        before = text.n;
-        text.n = 0;
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-        assert_int_equal(file_read(&text, folder_path(&r->home, name), 1 << 24, NULL), CLEF_OK);
-    }
+    rig_settle(r);
+    assert_int_equal(file_read(&text, folder_path(&r->home, name), 1 << 24, NULL), CLEF_OK);
     buf_add(&text, "", 0);
     assert_false(text.failed);
     return text;
@@ -103,6 +116,7 @@ static inline size_t rig_count(const rig *r, const char *server, const char *wor
 
 static inline void rig_forget(const rig *r) {
     static const char *const logs[] = {"hub.log", "content.log", "mirror.log", "bad.log"};
+    rig_settle(r);
     for (size_t i = 0; i < sizeof logs / sizeof *logs; i++)
         assert_int_equal(truncate(folder_path(&r->home, logs[i]), 0), 0);
 }

@@ -25,10 +25,11 @@ void io_guard_standard(void) {
 
 /* Opens a file; a pipe blocks until its other end is open too, and a signal ends the wait. */
 static clef_status open_file(int *fd, const char *path, int flags, clef_error *err) {
-    while ((*fd = open(path, flags | O_CLOEXEC)) < 0) {
-        if (errno != EINTR) return clef_fail(err, CLEF_ERR_IO, "%s: %s", path, strerror(errno));
+    do {
         TRY(stop_status(err));
-    }
+        *fd = open(path, flags | O_CLOEXEC);
+    } while (*fd < 0 && errno == EINTR);
+    if (*fd < 0) return clef_fail(err, CLEF_ERR_IO, "%s: %s", path, strerror(errno));
     return CLEF_OK;
 }
 

@@ -84,7 +84,7 @@ static outcome from_into(const folder *f, const http_options *options, const cha
 
 static outcome from(const char *first, const char *second) {
     const folder f = folder_new();
-    const http_options options = {.ca_file = servers.ca, .stall_s = 2};
+    const http_options options = {.ca_file = servers.ca};
     const char *const sources[] = {first, second, NULL};
     rig_forget(&servers);
     const outcome o = from_into(&f, &options, sources);
@@ -202,7 +202,7 @@ static void a_weak_etag_is_never_sent_back(void **state) {
 static void an_etag_goes_only_to_the_server_that_gave_it(void **state) {
     (void)state;
     const folder f = folder_new();
-    const http_options options = {.ca_file = servers.ca, .stall_s = 2};
+    const http_options options = {.ca_file = servers.ca};
     rig_forget(&servers);
     const char *const first[] = {at(servers.bad, "drips"), NULL};
     const outcome o = from_into(&f, &options, first);
@@ -268,7 +268,11 @@ static void a_server_that_fails_for_good_is_asked_five_times(void **state) {
 
 static void a_stalled_transfer_is_broken_off_and_continued(void **state) {
     (void)state;
-    const outcome o = from_bad("stalls");
+    const folder f = folder_new();
+    const http_options options = {.ca_file = servers.ca, .stall_s = 2};
+    const char *const sources[] = {at(servers.bad, "stalls"), NULL};
+    const outcome o = from_into(&f, &options, sources);
+    folder_remove(f.path);
     arrived(&o);
     assert_non_null(strstr(o.last_retry, "too slow"));
     assert_true(o.total == wanted().size);
@@ -392,7 +396,7 @@ static void a_wrong_certificate_is_final(void **state) {
     }
     const folder f = folder_new();
     const char *const sources[] = {at(servers.mirror, "good"), NULL};
-    const outcome unknown = from_into(&f, &(http_options){.stall_s = 2}, sources);
+    const outcome unknown = from_into(&f, &(http_options){0}, sources);
     refused(&unknown, "certificate"); /* the system does not know the authority of the tests */
     folder_remove(f.path);
 }
@@ -401,7 +405,7 @@ static void plain_http_needs_leave(void **state) {
     (void)state;
     const folder f = folder_new();
     const char *const sources[] = {at(servers.plain, "good"), NULL};
-    http_options options = {.ca_file = servers.ca, .stall_s = 2};
+    http_options options = {.ca_file = servers.ca};
     const outcome no = from_into(&f, &options, sources);
     refused(&no, "wanted https; --allow-http");
     options.allow_http = true;

@@ -78,7 +78,6 @@ static void begin(fetch *f) {
                                .hub_cache = f->cache,
                                .endpoint = servers.hub,
                                .ca_file = servers.ca,
-                               .stall_s = 2,
                                .retry_ms = 1,
                                .jobs = 2,
                                .watch = watch};

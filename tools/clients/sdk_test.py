@@ -59,7 +59,8 @@ def every_question_type_is_answered():
 
 def the_asynchronous_client_gets_the_same():
     async def ask():
-        async with sdk.AsyncTypeSafeClient(api_key=KEY, base_url=open_server.url) as client:
+        async with sdk.AsyncTypeSafeClient(api_key=KEY, base_url=open_server.url,
+                                           timeout=rig.PATIENCE) as client:
             results = [client.system_one(state=STATE, questions=QUESTIONS) for _ in range(8)]
             return await asyncio.gather(*results)
     expected = open_server.answer(RAW)["answers"]["angry"]["noul"]
@@ -119,7 +120,7 @@ def a_wrong_base_is_a_not_found_error():
 
 def a_base_that_ends_in_v1_works():
     for base in ("/v1", "/", "/v1/", "/api"):
-        with sdk.TypeSafeClient(api_key=KEY, base_url=open_server.url + base) as client:
+        with sdk.TypeSafeClient(api_key=KEY, base_url=open_server.url + base, timeout=rig.PATIENCE) as client:
             client.system_one(state="", questions=ONE)
 
 
