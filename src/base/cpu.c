@@ -1,14 +1,14 @@
-/* cpu.c - features, usable processors, a clock. A container's quota shows only in the cgroup files:
+/* cpu.c - features, usable processors, a clock. A quota shows only in the control groups' files:
  * the affinity mask of a process limited to half a machine still names all of it. */
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "base/cpu.h"
 
 #include <sched.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/cgroup.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -38,38 +38,17 @@ uint32_t cpu_features(void) {
     return bits;
 }
 
-/* Processors the quota allows, 0 when there is none. The kernel prints these numbers, none out of
- * range. NOLINTBEGIN(cert-err34-c) */
-static double cgroup_quota(void) {
-    double quota = 0, period = 0;
-    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "re");
-    if (f != NULL) {
-        const int got = fscanf(f, "%lf %lf", &quota, &period); /* "max 100000" reads as nothing */
-        fclose(f);
-        return got == 2 && quota > 0 && period > 0 ? quota / period : 0;
-    }
-    f = fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "re");
-    if (f == NULL) return 0;
-    int got = fscanf(f, "%lf", &quota);
-    fclose(f);
-    f = fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "re");
-    if (got != 1 || f == NULL) {
-        if (f != NULL) fclose(f);
-        return 0;
-    }
-    got = fscanf(f, "%lf", &period);
-    fclose(f);
-    return got == 1 && quota > 0 && period > 0 ? quota / period : 0;
-}
-/* NOLINTEND(cert-err34-c) */
-
-unsigned cpu_count(void) {
+unsigned cpu_count_at(const char *root, const char *self) {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
-    const double quota = cgroup_quota();
+    const double quota = cgroup_cpus(root, self);
     if (quota > 0 && quota < (double)n) n = (long)quota + (quota > (double)(long)quota);
     return n < 1 ? 1 : (unsigned)n;
+}
+
+unsigned cpu_count(void) {
+    return cpu_count_at(CGROUP_ROOT, CGROUP_SELF);
 }
 
 double cpu_seconds(void) {

@@ -14,9 +14,12 @@ enum {
 /* Instruction-set bits that both the processor and the operating system support. */
 uint32_t cpu_features(void);
 
-/* Processors this process may run on: its affinity mask, bounded by the cgroup's quota (v1 or v2)
- * rounded up; at least 1. */
+/* Processors this process may run on: its affinity mask, bounded by the quotas of its control
+ * groups (v1 or v2, up to the root) rounded up; at least 1. */
 unsigned cpu_count(void);
+
+/* The same with the groups' folders and the list of them elsewhere (base/cgroup.h). */
+unsigned cpu_count_at(const char *root, const char *self);
 
 /* Seconds of a monotonic clock. */
 double cpu_seconds(void);
