@@ -141,6 +141,10 @@ $(B)/tests.a: $(TEST_HELP)
 OOM_BIN := $(patsubst %.c,$(B)/%,$(shell grep -l '"tests/oom.h"' $(TEST_SRC) /dev/null))
 $(OOM_BIN): private LDFLAGS_ALL += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=posix_memalign
 
+# A test that includes tests/disk.h decides which change of the disk fails.
+DISK_BIN := $(patsubst %.c,$(B)/%,$(shell grep -l '"tests/disk.h"' $(TEST_SRC) /dev/null))
+$(DISK_BIN): private LDFLAGS_ALL += -Wl,--wrap=mkdir,--wrap=open,--wrap=write,--wrap=fsync,--wrap=rename,--wrap=unlink,--wrap=statvfs
+
 $(TEST_BIN) $(LONG_BIN): $(B)/%: %.c $(TEST_LIBS) Makefile
 	@mkdir -p $(@D)
 	$(call say,cc,$@) $(CC) $(CPPFLAGS) $(TEST_CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -MF $@.d $(LDFLAGS_ALL) -o $@ $< $(TEST_LIBS) $(TEST_LDLIBS) $(CLI_LIBS) $(LDLIBS_ALL)

@@ -470,7 +470,7 @@ static void a_target_that_is_read_only_is_named(void **state) {
     assert_int_equal(chmod(home.path, 0755), 0);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), CLEF_ERR_IO);
-    shell("grep -q 'cannot be created: Permission denied: choose a target that you may write to' "
+    shell("grep -q 'cannot be created: Permission denied; choose a target that you may write to' "
           "'%s'",
           at("sentence"));
     assert_not_there("killed.partial");

@@ -1,7 +1,8 @@
 /* convert.c - clef_convert: a checkpoint becomes the same checkpoint with linears of fewer bits.
  *
  * The work is done in "OUT.partial", which becomes OUT by one rename when everything in it is
- * complete and on the disk; so a folder called OUT is whole at any moment. A run that ends early
+ * complete and on the disk; so a folder called OUT is whole at any moment. bundle.json is written
+ * last, so the partial folder does not open before it is complete either. A run that ends early
  * leaves the finished shards there, each with a record of its sums and of what rounding lost, and
  * the same command takes them over after comparing their sums.
  *
@@ -52,6 +53,12 @@ static const struct {
     {HEAD_NAME, true},
 };
 enum { N_COPIED = sizeof copied / sizeof *copied };
+
+static bool is_copied(const char *name) {
+    for (size_t k = 0; k < N_COPIED; k++)
+        if (strcmp(name, copied[k].name) == 0) return true;
+    return false;
+}
 
 static const char *const format_names[] = {[CLEF_FORMAT_INT8MIX] = "int8mix",
                                            [CLEF_FORMAT_INT8] = "int8",
@@ -235,9 +242,7 @@ static bool is_ours(const char *name) {
     plain[length] = '\0';
     for (size_t k = 0; k < sizeof written / sizeof *written; k++)
         if (strcmp(plain, written[k]) == 0) return true;
-    for (size_t k = 0; k < N_COPIED; k++)
-        if (strcmp(plain, copied[k].name) == 0) return true;
-    return false;
+    return is_copied(plain);
 }
 
 /* Whether this conversion can use the entry: a finished shard of its own, or the record of one. */
@@ -275,7 +280,8 @@ static clef_status remove_entry(conversion *c, const char *name, clef_error *err
     if (path == NULL) return clef_fail_memory(err);
     clef_status s = CLEF_OK;
     if (unlink(path) != 0 && errno != ENOENT)
-        s = clef_fail(err, CLEF_ERR_IO, "%s: cannot be removed: %s", path, strerror(errno));
+        s = clef_fail(err, CLEF_ERR_IO, "%s: cannot be removed: %s%s", path, strerror(errno),
+                      output_advice(errno));
     free(path);
     return s;
 }
@@ -287,9 +293,8 @@ static clef_status remove_unwanted(conversion *c, const char *name, clef_error *
 /* Makes the partial folder, or takes over what a conversion left in it. */
 static clef_status open_partial(conversion *c, clef_error *err) {
     if (mkdir(c->partial, 0777) != 0 && errno != EEXIST)
-        return clef_fail(err, CLEF_ERR_IO,
-                         "%s: cannot be created: %s: choose a target that you may write to",
-                         c->partial, strerror(errno));
+        return clef_fail(err, CLEF_ERR_IO, "%s: cannot be created: %s%s", c->partial,
+                         strerror(errno), output_advice(errno));
     c->lock = open(c->partial, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (c->lock < 0) return clef_fail(err, CLEF_ERR_IO, "%s: %s", c->partial, strerror(errno));
     if (flock(c->lock, LOCK_EX | LOCK_NB) != 0)
@@ -312,13 +317,13 @@ static clef_status check_room(const conversion *c, clef_error *err) {
         free(path);
     }
     for (uint32_t i = 0; i < c->n_sources; i++)
-        if (strcmp(c->sources[i].name, HEAD_NAME) == 0) needed += c->sources[i].bytes;
+        if (is_copied(c->sources[i].name)) needed += c->sources[i].bytes;
     const uint64_t there = (uint64_t)fs.f_bavail * fs.f_frsize;
     if (needed <= there) return CLEF_OK;
     return clef_fail(err, CLEF_ERR_IO,
-                     "%s: %.1f GB are needed and %.1f GB free: make room, or choose a target on "
+                     "%s: %.1f MB are needed and %.1f MB free: make room, or choose a target on "
                      "another disk",
-                     c->out, 1e-9 * (double)needed, 1e-9 * (double)there);
+                     c->out, 1e-6 * (double)needed, 1e-6 * (double)there);
 }
 
 /* ---- summing the source -----------------------------------------------------------------------
@@ -697,36 +702,40 @@ static void add_quantisation(buf *out, const conversion *c) {
     buf_add_text(out, "\n    ]\n  }");
 }
 
-static clef_status make_bundle(conversion *c, char sum[DIGEST_HEX], uint64_t *bytes,
-                               clef_error *err) {
-    buf text = {0};
-    buf_printf(&text,
+static void add_bundle(buf *out, const conversion *c) {
+    buf_printf(out,
                "{\n  \"format\": \"%s\",\n  \"version\": %d,\n  \"converter\": \"clef %s\",\n"
                "  \"id\": \"%s\",\n  \"source\": [",
                BUNDLE_FORMAT, BUNDLE_VERSION, CLEF_VERSION, c->id);
-    add_file_list(&text, c->sources, c->n_sources);
-    add_quantisation(&text, c);
-    buf_add_text(&text, ",\n  \"files\": [");
-    add_file_list(&text, c->files, c->n_files);
-    buf_add_text(&text, "\n  ]\n}\n");
-    *bytes = text.n;
-    clef_status s = buf_status(&text, err);
-    if (s == CLEF_OK) s = output_text(c->partial, BUNDLE_NAME, (str){text.p, text.n}, sum, err);
-    buf_free(&text);
-    return s;
+    add_file_list(out, c->sources, c->n_sources);
+    add_quantisation(out, c);
+    buf_add_text(out, ",\n  \"files\": [");
+    add_file_list(out, c->files, c->n_files);
+    buf_add_text(out, "\n  ]\n}\n");
 }
 
-static clef_status make_sums(conversion *c, const char *bundle_sum, uint64_t *bytes,
-                             clef_error *err) {
-    buf text = {0};
-    char hex[DIGEST_HEX];
+static void add_sums(buf *out, const conversion *c, const char *bundle_sum) {
     for (uint32_t i = 0; i < c->n_files; i++)
-        buf_printf(&text, "%s  %s\n", c->files[i].sum, c->files[i].name);
-    buf_printf(&text, "%s  %s\n", bundle_sum, BUNDLE_NAME);
-    *bytes = text.n;
-    clef_status s = buf_status(&text, err);
-    if (s == CLEF_OK) s = output_text(c->partial, SUMS_NAME, (str){text.p, text.n}, hex, err);
-    buf_free(&text);
+        buf_printf(out, "%s  %s\n", c->files[i].sum, c->files[i].name);
+    buf_printf(out, "%s  %s\n", bundle_sum, BUNDLE_NAME);
+}
+
+/* Writes SHA256SUMS and bundle.json. A folder of codes without bundle.json does not open, so it
+ * comes last, when the names of all other files are on the disk: what opens is complete. */
+static clef_status close_bundle(conversion *c, uint64_t *extra, clef_error *err) {
+    char hex[DIGEST_HEX];
+    buf bundle = {0}, sums = {0};
+    add_bundle(&bundle, c);
+    clef_status s = buf_status(&bundle, err);
+    if (s == CLEF_OK) s = digest_bytes(hex, bundle.p, bundle.n, err);
+    if (s == CLEF_OK) add_sums(&sums, c, hex);
+    if (s == CLEF_OK) s = buf_status(&sums, err);
+    *extra = bundle.n + sums.n;
+    if (s == CLEF_OK) s = output_text(c->partial, SUMS_NAME, (str){sums.p, sums.n}, hex, err);
+    if (s == CLEF_OK) s = output_sync_folder(c->partial, err);
+    if (s == CLEF_OK) s = output_text(c->partial, BUNDLE_NAME, (str){bundle.p, bundle.n}, hex, err);
+    buf_free(&bundle);
+    buf_free(&sums);
     return s;
 }
 
@@ -740,8 +749,7 @@ static void count_work(conversion *c) {
     c->total = mixed ? safetensors_bytes(c->model) / ALLOT_PART : 0;
     for (uint32_t i = 0; i < c->n_sources; i++) {
         c->total += c->sources[i].bytes;
-        for (uint32_t k = 0; k < N_COPIED; k++)
-            if (strcmp(c->sources[i].name, copied[k].name) == 0) c->total += c->sources[i].bytes;
+        if (is_copied(c->sources[i].name)) c->total += c->sources[i].bytes;
     }
     if (c->l.n_shards == 0) c->total += safetensors_bytes(c->model);
     for (uint32_t i = 0; i < c->l.n_shards; i++) c->total += c->l.shards[i].data_bytes;
@@ -781,19 +789,12 @@ static clef_status take_memory(conversion *c, clef_error *err) {
 }
 
 static clef_status write_all(conversion *c, uint64_t *extra, clef_error *err) {
-    char bundle_sum[DIGEST_HEX];
-    uint64_t bundle = 0, sums = 0;
     TRY(sum_sources(c, err));
     for (uint32_t i = 0; i < c->l.n_shards; i++) TRY(make_shard(c, &c->l.shards[i], err));
     for (uint32_t i = 0; i < c->n_sources; i++)
-        for (uint32_t k = 0; k < N_COPIED; k++)
-            if (strcmp(c->sources[i].name, copied[k].name) == 0)
-                TRY(copy_file(c, &c->sources[i], err));
+        if (is_copied(c->sources[i].name)) TRY(copy_file(c, &c->sources[i], err));
     TRY(make_index(c, err));
-    TRY(make_bundle(c, bundle_sum, &bundle, err));
-    TRY(make_sums(c, bundle_sum, &sums, err));
-    *extra = bundle + sums;
-    return CLEF_OK;
+    return close_bundle(c, extra, err);
 }
 
 /* Bits of all linears, codes and scales or as they were, and their number. */
@@ -833,8 +834,8 @@ static clef_status publish(conversion *c, clef_error *err) {
     TRY(output_sync_folder(c->partial, err));
     TRY(check_target(c, err)); /* it may have appeared meanwhile */
     if (rename(c->partial, c->out) != 0)
-        return clef_fail(err, CLEF_ERR_IO, "%s: cannot become %s: %s", c->partial, c->out,
-                         strerror(errno));
+        return clef_fail(err, CLEF_ERR_IO, "%s: cannot become %s: %s%s", c->partial, c->out,
+                         strerror(errno), output_advice(errno));
     char *parent = NULL;
     TRY(resolve_parent(&parent, c->out, err));
     const clef_status s = output_sync_folder(parent, err);

@@ -9,6 +9,18 @@
 
 #include "base/file.h"
 
+const char *output_advice(int why) {
+    if (why == ENOSPC || why == EDQUOT || why == EFBIG)
+        return "; make room and give the same command again, it goes on from here";
+    if (why == EACCES || why == EPERM || why == EROFS)
+        return "; choose a target that you may write to";
+    return "";
+}
+
+static clef_status failed(const char *path, const char *what, int why, clef_error *err) {
+    return clef_fail(err, CLEF_ERR_IO, "%s: %s%s%s", path, what, strerror(why), output_advice(why));
+}
+
 clef_status output_open(output *o, const char *dir, const char *name, clef_error *err) {
     *o = (output){.fd = -1};
     o->path = file_join(dir, name);
@@ -20,19 +32,15 @@ clef_status output_open(output *o, const char *dir, const char *name, clef_error
     if (s == CLEF_OK) s = digest_open(&o->sum, err);
     if (s == CLEF_OK) {
         o->fd = open(o->part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-        if (o->fd < 0)
-            s = clef_fail(err, CLEF_ERR_IO, "%s: cannot be created: %s", o->part, strerror(errno));
+        if (o->fd < 0) s = failed(o->part, "cannot be created: ", errno, err);
     }
     if (s != CLEF_OK) output_abandon(o);
     return s;
 }
 
 static clef_status write_failed(const output *o, int why, clef_error *err) {
-    const bool full = why == ENOSPC || why == EDQUOT || why == EFBIG;
     return clef_fail(err, CLEF_ERR_IO, "%s: %s after %llu bytes%s", o->part, strerror(why),
-                     (unsigned long long)o->bytes,
-                     full ? "; make room and give the same command again, it goes on from here"
-                          : "");
+                     (unsigned long long)o->bytes, output_advice(why));
 }
 
 clef_status output_write(output *o, const void *bytes, size_t n, clef_error *err) {
@@ -59,8 +67,7 @@ clef_status output_finish(output *o, char hex[DIGEST_HEX], clef_error *err) {
     if (s == CLEF_OK) s = digest_file(again, &size, o->part, NULL, NULL, err);
     if (s == CLEF_OK && (size != o->bytes || memcmp(hex, again, DIGEST_HEX) != 0))
         s = clef_fail(err, CLEF_ERR_IO, "%s: what was read back is not what was written", o->part);
-    if (s == CLEF_OK && rename(o->part, o->path) != 0)
-        s = clef_fail(err, CLEF_ERR_IO, "%s: %s", o->path, strerror(errno));
+    if (s == CLEF_OK && rename(o->part, o->path) != 0) s = failed(o->path, "", errno, err);
     output_abandon(o);
     return s;
 }
@@ -86,9 +93,9 @@ clef_status output_text(const char *dir, const char *name, str text, char hex[DI
 
 clef_status output_sync_folder(const char *dir, clef_error *err) {
     const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return clef_fail(err, CLEF_ERR_IO, "%s: %s", dir, strerror(errno));
+    if (fd < 0) return failed(dir, "", errno, err);
     const int synced = fsync(fd), why = errno;
     close(fd);
     if (synced == 0 || why == EINVAL) return CLEF_OK; /* a file system without this call */
-    return clef_fail(err, CLEF_ERR_IO, "%s: %s", dir, strerror(why));
+    return failed(dir, "", why, err);
 }

@@ -28,6 +28,11 @@ void output_abandon(output *o);
 clef_status output_text(const char *dir, const char *name, str text, char hex[DIGEST_HEX],
                         clef_error *err);
 
+/* What to do about errno `why` of a change to the disk: "; and a clause" that ends a sentence, or
+ * "".
+ */
+const char *output_advice(int why);
+
 /* What was done to the entries of folder `dir` reaches the disk. */
 clef_status output_sync_folder(const char *dir, clef_error *err);
 
