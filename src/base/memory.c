@@ -19,6 +19,12 @@ void memory_give_back(void) {
 #endif
 }
 
+void memory_share_heaps(void) {
+#ifdef __GLIBC__
+    mallopt(M_ARENA_MAX, 2);
+#endif
+}
+
 static void take_least(memory_room *room, uint64_t limit, uint64_t used, const char *name) {
     const uint64_t left = limit > used ? limit - used : 0;
     if (left < room->bytes) *room = (memory_room){left, name};

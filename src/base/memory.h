@@ -11,6 +11,11 @@ uint64_t memory_anonymous(void);
  * built and thrown away. */
 void memory_give_back(void);
 
+/* From now on threads share two heaps; call it before the first thread. For a program whose threads
+ * come and go: glibc would spread them over eight heaps for each core, and each keeps the freed
+ * memory of its own busiest moment, so that the sum rises for as long as such moments come. */
+void memory_share_heaps(void);
+
 typedef struct {
     uint64_t bytes;   /* UINT64_MAX: no limit is known */
     const char *name; /* what sets it: "free memory", "the control group's limit", ... */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cpu.h"
+#include "base/memory.h"
 #include "cli/commands.h"
 #include "cli/config_file.h"
 #include "cli/io.h"
@@ -161,6 +162,7 @@ static clef_status serve(const args *a, const buf *hub_cache, clef_error *err) {
     TRY(raise_descriptors(options.edge.max_connections, err));
     const sigset_t set = watched_signals();
     sigprocmask(SIG_BLOCK, &set, NULL);
+    memory_share_heaps();
     server *v = NULL;
     clef_status s = server_open(&v, &options, err);
     if (s == CLEF_OK) s = run(v, &set, (double)number(a, OPTION_GRACE, 30), err);
