@@ -34,6 +34,56 @@ def every_route_of_the_document_is_there():
                 assert status == (200 if method == "get" else 422), (path, status)
 
 
+# What HTTP and its caches have of their own; the routes give the others.
+OF_HTTP = {"connection", "content-length", "content-type", "date", "cache-control", "vary"}
+ONE_OF_EACH = {"/v1/systemone", "/v1/systemone/batch", "/accounts/{account}/ai/run/@cf/cloudflare/clef"}
+
+
+def _body(state="", **members):
+    return dict(members, state=state, questions={"q": {"type": "noul"}})
+
+
+def _requests(paths):
+    """Server, paths, headers and body of requests that get every kind of answer."""
+    key = {"Authorization": "Bearer the-key"}
+    strict = rig.Server("--api-key", "the-key", "--max-body", 2000)
+    yield strict, paths, {}, _body()
+    for headers in ({}, {"Host": "elsewhere.example"}, {"Expect": "tea"}, {"Content-Encoding": "br"},
+                    {"Content-Length": "3000"}, {"Content-Length": "x"}, {"X-Long": "x" * 9000}):
+        yield strict, paths, dict(key, **headers), _body()
+    yield strict, paths, key, {}
+    yield strict, paths, key, _body(model="gpt-x")
+    yield rig.Server("--deadline", 1, "--chunk", 1), ONE_OF_EACH, {}, _body("7" * 15000)
+    full = rig.Server(*rig.ONE_WAITS)
+    holders = full.fill_queue()
+    yield full, paths, {}, _body()
+    for holder in holders:
+        holder.close()
+
+
+def _described(document, path, method, status):
+    response = document["paths"][path][method]["responses"][str(status)]
+    if "$ref" in response:
+        response = document["components"]["responses"][response["$ref"].rsplit("/", 1)[1]]
+    return {name.lower() for name in response["headers"]}
+
+
+def the_headers_of_every_answer_are_those_described():
+    document, seen = _document(), set()
+    routes = {path: "post" if "post" in methods else "get" for path, methods in document["paths"].items()}
+    for to, paths, headers, body in _requests(routes.keys()):
+        for path in paths:
+            for method in ("post", "get"):
+                sent = [body] if path.endswith("batch") else body
+                at = path.replace("{account}", "0").replace("{model}", "clef-flash")
+                status, got, _ = to.ask(sent if method == "post" else None, at, headers, method.upper())
+                wanted = _described(document, path, routes[path], status)
+                names = {name.lower() for name in got.keys()} - OF_HTTP
+                assert names == wanted, (path, method, status, names ^ wanted)
+                seen.add(status)
+    assert seen == {200, 400, 401, 403, 405, 413, 415, 417, 422, 429, 431, 503}, seen
+
+
 def schemathesis_finds_nothing():
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(

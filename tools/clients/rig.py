@@ -23,6 +23,7 @@ import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.environ.get("CLEF", os.path.join(ROOT, "clef"))
+ONE_WAITS = ("--queue", 1, "--chunk", 1, "--batch-tokens", 1)
 PATIENCE = 60  # seconds for anything that takes one on an idle machine
 
 # Packages that would talk to their own hosts: whatever a test does not set fails, and loopback needs
@@ -77,6 +78,15 @@ class Server:
         connection.sendall(b"POST /v1/systemone HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
                            % len(data) + data)
         return connection
+
+    def fill_queue(self):
+        """With ONE_WAITS: until the connections that it gives are closed, or for minutes, one request runs
+        and one waits, and no other may."""
+        holders = []
+        for i, metric in enumerate(("clef_running", "clef_queue_depth")):
+            holders.append(self.hold({"state": "%d " % i + "7" * 15000, "questions": {"q": {"type": "noul"}}}))
+            self.await_metric(metric, 1)
+        return holders
 
     def answer(self, body):
         status, _, text = self.ask(body)

@@ -180,12 +180,8 @@ def _answered_once_there_is_room(server, status, make_room):
 
 
 def a_full_queue_is_a_rate_limit_error_or_retried_until_there_is_room():
-    # One runs and one waits, for minutes if need be: what makes room is that their clients leave.
-    server = rig.Server("--queue", 1, "--chunk", 1, "--batch-tokens", 1)
-    holders = []
-    for i, metric in enumerate(("clef_running", "clef_queue_depth")):
-        holders.append(server.hold({"state": "%d " % i + "7" * 15000, "questions": {"q": {"type": "noul"}}}))
-        server.await_metric(metric, 1)
+    server = rig.Server(*rig.ONE_WAITS)
+    holders = server.fill_queue()
     impatient, _ = _counting_client(server, retries=0)
     with impatient:
         e = rig.fails_with(sdk.TypeSafeRateLimitError,
