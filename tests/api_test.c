@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -245,6 +246,24 @@ static void eight_threads_get_the_serial_answers(void **state) {
     }
     clef_answer_free(b);
     clef_answer_free(a);
+    clef_close(e);
+}
+
+/* Seconds of processor time of all threads of this process. */
+static double spent(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void an_idle_engine_takes_no_processor_time(void **state) {
+    (void)state;
+    clef_engine *e = open_toy(3, 0);
+    clef_answer_free(ask(e, request_a));
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* until all are asleep */
+    const double before = spent();
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    assert_true(spent() - before < 0.003);
     clef_close(e);
 }
 
@@ -592,6 +611,7 @@ int main(void) {
         cmocka_unit_test(a_batch_of_wrong_requests_tells_what_is_wrong_with_each),
         cmocka_unit_test(an_empty_batch_is_answered),
         cmocka_unit_test(eight_threads_get_the_serial_answers),
+        cmocka_unit_test(an_idle_engine_takes_no_processor_time),
         cmocka_unit_test(progress_rises_to_the_total),
         cmocka_unit_test(progress_can_stop_a_run),
         cmocka_unit_test(wrong_options_are_refused),

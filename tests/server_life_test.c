@@ -194,17 +194,11 @@ static void connections_beyond_the_limit_are_503(void **state) {
 
 /* Seconds of processor time that the server has spent. */
 static double spent(const running *v) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)v->pid);
-    buf text = {0};
-    assert_int_equal(file_read(&text, path, 1 << 16, NULL), CLEF_OK);
-    buf_add(&text, "", 0);
-    const char *at = strrchr(text.p, ')'); /* the name, field 2 */
-    for (int field = 3; field <= 14; field++) at = strchr(at + 1, ' ');
-    char *end = NULL;
-    const double ticks = strtod(at, &end) + strtod(end, NULL);
-    buf_free(&text);
-    return ticks / (double)sysconf(_SC_CLK_TCK);
+    clockid_t clock = 0;
+    struct timespec t;
+    assert_int_equal(clock_getcpuclockid(v->pid, &clock), 0);
+    assert_int_equal(clock_gettime(clock, &t), 0);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static void limit_descriptors(const running *v, int n) {
@@ -234,6 +228,20 @@ static void without_descriptors_the_server_waits_and_does_not_spin(void **state)
     assert_true(spent(&v) - before < 0.1);
     for (int i = 0; i < CLIENTS; i++) close(fds[i]);
     expect(get(v.port, "/health"), 200, NULL);
+    stop(&v);
+}
+
+static void an_idle_server_takes_no_processor_time(void **state) {
+    (void)state;
+    running v = START("--model", TOY, "--threads", "3");
+    const int fd = connect_to(v.port); /* and keeps quiet */
+    expect(post(v.port, REQUEST), 200, NULL);
+    nap(200);
+    const double before = spent(&v);
+    nap(1000);
+    const double used = spent(&v) - before;
+    if (!(used < 0.005)) fail_msg("%g s of processor time in a second of rest", used);
+    close(fd);
     stop(&v);
 }
 
@@ -519,6 +527,7 @@ int main(void) {
         cmocka_unit_test(a_client_that_is_too_slow_is_408),
         cmocka_unit_test(connections_beyond_the_limit_are_503),
         cmocka_unit_test(without_descriptors_the_server_waits_and_does_not_spin),
+        cmocka_unit_test(an_idle_server_takes_no_processor_time),
         cmocka_unit_test(a_wrong_key_file_leaves_the_keys_and_the_log_is_opened_again),
         cmocka_unit_test(bodies_of_many_values_are_held_to_a_ceiling),
         cmocka_unit_test(a_hundred_clients_get_their_own_answers),

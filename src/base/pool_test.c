@@ -10,6 +10,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "tests/oom.h"
 
@@ -88,6 +89,30 @@ static void an_unused_pool_closes(void **state) {
     pool_close(NULL);
 }
 
+/* Seconds of processor time of all threads of this process. */
+static double spent(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Before its first round, and after it. */
+static void idle_workers_take_no_processor_time(void **state) {
+    (void)state;
+    const struct timespec rest = {.tv_nsec = 300000000};
+    pool *p = NULL;
+    assert_int_equal(pool_open(&p, 3, NULL), CLEF_OK);
+    for (int round = 0; round < 2; round++) {
+        meeting m = {.n_threads = 3};
+        if (round > 0) pool_run(p, 3, meet, &m);
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* until all are asleep */
+        const double before = spent();
+        nanosleep(&rest, NULL);
+        assert_true(spent() - before < 0.003);
+    }
+    pool_close(p);
+}
+
 static void every_failed_allocation_is_reported(void **state) {
     (void)state;
     unsigned failed = 0;
@@ -113,6 +138,7 @@ int main(void) {
         cmocka_unit_test(every_item_is_done_once_by_a_worker_in_range),
         cmocka_unit_test(all_threads_work_at_the_same_time),
         cmocka_unit_test(an_unused_pool_closes),
+        cmocka_unit_test(idle_workers_take_no_processor_time),
         cmocka_unit_test(every_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
