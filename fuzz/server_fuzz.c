@@ -74,7 +74,7 @@ static str read_head(head *h, str bytes) {
         while (line.n > 0 && (line.p[0] == ' ' || line.p[0] == '\t'))
             line = (str){line.p + 1, line.n - 1};
         h->headers[h->c.n_headers++] = (http_header){name, line};
-        if (call_same_word(name, "transfer-encoding")) h->chunked = true;
+        if (str_same_word(name, "transfer-encoding")) h->chunked = true;
     }
     return bytes;
 }

@@ -2,10 +2,12 @@
 #ifndef BASE_STR_H
 #define BASE_STR_H
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct {
     const char *p;
@@ -26,6 +28,18 @@ static inline str str_of(const char *zero_terminated) {
 
 static inline bool str_equal(str a, str b) {
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+/* The same with the case of ASCII letters left aside. */
+static inline bool str_same_word(str a, const char *b) {
+    return a.n == strlen(b) && (a.n == 0 || strncasecmp(a.p, b, a.n) == 0);
+}
+
+/* Without the white space at both ends. */
+static inline str str_trim(str s) {
+    while (s.n > 0 && isspace((unsigned char)s.p[0])) s = (str){s.p + 1, s.n - 1};
+    while (s.n > 0 && isspace((unsigned char)s.p[s.n - 1])) s.n--;
+    return s;
 }
 
 /* Byte order, which for UTF-8 is code-point order; a proper prefix comes first. */

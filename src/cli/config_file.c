@@ -37,12 +37,6 @@ static clef_status add_option(config_file *f, str name, const str *value, clef_e
     return add_argument(f, buf_take(&text), err);
 }
 
-static str trim(str s) {
-    while (s.n > 0 && isspace((unsigned char)s.p[0])) s = (str){s.p + 1, s.n - 1};
-    while (s.n > 0 && isspace((unsigned char)s.p[s.n - 1])) s.n--;
-    return s;
-}
-
 static bool takes_list(str name) {
     for (int i = 0; i < N_OPTIONS; i++)
         if (option_table[i].kind == VALUE_LIST && str_equal(name, str_of(option_table[i].name)))
@@ -51,7 +45,7 @@ static bool takes_list(str name) {
 }
 
 static clef_status add_values(config_file *f, str values, clef_error *err) {
-    for (str rest = trim(values); rest.n > 0; rest = trim(rest)) {
+    for (str rest = str_trim(values); rest.n > 0; rest = str_trim(rest)) {
         size_t n = 0;
         while (n < rest.n && !isspace((unsigned char)rest.p[n])) n++;
         TRY(add_argument(f, strndup(rest.p, n), err));
@@ -62,7 +56,7 @@ static clef_status add_values(config_file *f, str values, clef_error *err) {
 
 static clef_status add_line(config_file *f, str line, const char *path, clef_error *err) {
     const char *equals = memchr(line.p, '=', line.n);
-    const str name = trim(equals == NULL ? line : (str){line.p, (size_t)(equals - line.p)});
+    const str name = str_trim(equals == NULL ? line : (str){line.p, (size_t)(equals - line.p)});
     if (memchr(line.p, '\0', line.n) != NULL)
         return clef_fail(err, CLEF_ERR_INPUT, "%s: a zero byte in a line", path);
     if (str_equal(name, STR("config")))
@@ -71,7 +65,7 @@ static clef_status add_line(config_file *f, str line, const char *path, clef_err
         return clef_fail(err, CLEF_ERR_INPUT, "%s: %.*s is for the command line alone", path,
                          STR_ARG(name));
     if (equals == NULL) return add_option(f, name, NULL, err);
-    const str value = trim((str){equals + 1, line.n - (size_t)(equals - line.p) - 1});
+    const str value = str_trim((str){equals + 1, line.n - (size_t)(equals - line.p) - 1});
     if (!takes_list(name)) return add_option(f, name, &value, err);
     TRY(add_option(f, name, NULL, err));
     return add_values(f, value, err);
@@ -83,7 +77,7 @@ clef_status config_file_read(config_file *f, args *a, const char *path, clef_err
         const char *begin = f->text.p + at;
         const char *end = memchr(begin, '\n', f->text.n - at);
         const size_t n = end == NULL ? f->text.n - at : (size_t)(end - begin);
-        const str line = trim((str){begin, n});
+        const str line = str_trim((str){begin, n});
         at += n + 1;
         if (line.n > 0 && line.p[0] != '#') TRY(add_line(f, line, path, err));
     }

@@ -4,23 +4,18 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <strings.h>
 #include <sys/random.h>
 #include <time.h>
 
-bool call_same_word(str a, const char *b) {
-    return a.n == strlen(b) && (a.n == 0 || strncasecmp(a.p, b, a.n) == 0);
-}
-
 str call_header(const call *c, const char *name) {
     for (size_t i = 0; i < c->n_headers; i++)
-        if (call_same_word(c->headers[i].name, name)) return c->headers[i].value;
+        if (str_same_word(c->headers[i].name, name)) return c->headers[i].value;
     return (str){NULL, 0};
 }
 
 size_t call_count_header(const call *c, const char *name) {
     size_t n = 0;
-    for (size_t i = 0; i < c->n_headers; i++) n += call_same_word(c->headers[i].name, name);
+    for (size_t i = 0; i < c->n_headers; i++) n += str_same_word(c->headers[i].name, name);
     return n;
 }
 

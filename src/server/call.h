@@ -39,9 +39,6 @@ str call_header(const call *c, const char *name);
 /* How many headers have that name. */
 size_t call_count_header(const call *c, const char *name);
 
-/* Comparison of ASCII letters without case. */
-bool call_same_word(str a, const char *b);
-
 /* Sets c->id: a sane id that the client sent, or a fresh one. */
 void call_set_id(call *c);
 

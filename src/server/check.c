@@ -9,7 +9,6 @@
  * out of what is written for the engine, so that a tracing id does not make two requests differ. */
 #include "server/check.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -149,12 +148,6 @@ static bool is_text(const json *v) {
     return v->kind == JSON_STRING || v->kind == JSON_ARRAY || v->kind == JSON_OBJECT;
 }
 
-static str trim(str s) {
-    while (s.n > 0 && isspace((unsigned char)s.p[0])) s = (str){s.p + 1, s.n - 1};
-    while (s.n > 0 && isspace((unsigned char)s.p[s.n - 1])) s.n--;
-    return s;
-}
-
 static void check_model(checked *out, const json *root, const check_place *where,
                         const check_limits *limits, problems *p) {
     const check_place at = {where, STR("model"), 0};
@@ -167,7 +160,7 @@ static void check_model(checked *out, const json *root, const check_place *where
         problem_add(p, &at, "string_type", "needs a string, found %s", json_kind_name(v));
         return;
     }
-    out->model = trim(v->text);
+    out->model = str_trim(v->text);
     if (out->model.n == 0) problem_add(p, &at, "string_too_short", "a blank name");
 }
 

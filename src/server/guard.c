@@ -3,10 +3,6 @@
 
 #include <strings.h>
 
-static bool same(str a, const char *b) {
-    return a.n == strlen(b) && strncasecmp(a.p, b, a.n) == 0;
-}
-
 /* "127.1.2.3": four decimal numbers of at most 255, the first 127. */
 static bool is_127(str name) {
     unsigned parts = 0;
@@ -23,7 +19,8 @@ static bool is_127(str name) {
 }
 
 bool guard_is_loopback(str name) {
-    return same(name, "localhost") || same(name, "[::1]") || same(name, "::1") || is_127(name);
+    return str_same_word(name, "localhost") || str_same_word(name, "[::1]") ||
+           str_same_word(name, "::1") || is_127(name);
 }
 
 /* Takes ":port" off the end; false when what stands there is no port. */
@@ -44,14 +41,15 @@ bool guard_host(const guard *g, str host) {
     if (!g->loopback && g->n_hosts == 0) return true;
     if (g->loopback && guard_is_loopback(name)) return true;
     for (size_t i = 0; i < g->n_hosts; i++)
-        if (same(name, g->hosts[i]) || same(host, g->hosts[i]) || strcmp(g->hosts[i], "*") == 0)
+        if (str_same_word(name, g->hosts[i]) || str_same_word(host, g->hosts[i]) ||
+            strcmp(g->hosts[i], "*") == 0)
             return true;
     return false;
 }
 
 bool guard_origin(const guard *g, str origin) {
     for (size_t i = 0; i < g->n_origins; i++)
-        if (same(origin, g->origins[i]) || strcmp(g->origins[i], "*") == 0) return true;
+        if (str_same_word(origin, g->origins[i]) || strcmp(g->origins[i], "*") == 0) return true;
     static const char *const SCHEMES[] = {"http://", "https://"};
     for (size_t i = 0; i < 2; i++) {
         const size_t n = strlen(SCHEMES[i]);

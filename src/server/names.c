@@ -4,28 +4,20 @@
  * here unless --alias makes it one. */
 #include "server/names.h"
 
-#include <ctype.h>
-#include <strings.h>
-
 static const char *const BUILT_IN[] = {
     "clef-flash",    "clef-flash:latest",   "Cloudflare/clef-flash", "@cf/cloudflare/clef-flash",
     "clef-flash-9b", "jev-latest",          "jev-preview",           "jev",
     "typesafe/jev",  "typesafe/jev-latest", "~typesafe/jev-latest",  "typesafe-ai/jev",
 };
 
-static bool same(str name, const char *known) {
-    return name.n == strlen(known) && strncasecmp(name.p, known, name.n) == 0;
-}
-
 bool names_match(const model_names *n, str name) {
-    while (name.n > 0 && isspace((unsigned char)name.p[0])) name = (str){name.p + 1, name.n - 1};
-    while (name.n > 0 && isspace((unsigned char)name.p[name.n - 1])) name.n--;
+    name = str_trim(name);
     if (name.n == 0) return false;
-    if (n->any || same(name, n->served)) return true;
+    if (n->any || str_same_word(name, n->served)) return true;
     for (size_t i = 0; i < sizeof BUILT_IN / sizeof *BUILT_IN; i++)
-        if (same(name, BUILT_IN[i])) return true;
+        if (str_same_word(name, BUILT_IN[i])) return true;
     for (size_t i = 0; i < n->n_aliases; i++)
-        if (same(name, n->aliases[i])) return true;
+        if (str_same_word(name, n->aliases[i])) return true;
     return false;
 }
 

@@ -116,7 +116,7 @@ static str presented_key(const call *c) {
     if (header.p == NULL) return call_header(c, "x-api-key");
     static const char SCHEME[] = "bearer ";
     const size_t n = sizeof SCHEME - 1;
-    if (header.n < n || !call_same_word((str){header.p, n}, SCHEME)) return (str){NULL, 0};
+    if (header.n < n || !str_same_word((str){header.p, n}, SCHEME)) return (str){NULL, 0};
     str key = {header.p + n, header.n - n};
     while (key.n > 0 && key.p[0] == ' ') key = (str){key.p + 1, key.n - 1};
     return key;
@@ -161,7 +161,7 @@ static void preflight(const call *c, reply *r) {
 /* Any coding but "identity" would have to be undone first. */
 static bool is_encoded(const call *c) {
     const str coding = call_header(c, "content-encoding");
-    return coding.p != NULL && coding.n > 0 && !call_same_word(coding, "identity");
+    return coding.p != NULL && coding.n > 0 && !str_same_word(coding, "identity");
 }
 
 /* The length that the head states, or SIZE_MAX; its digits were checked with the framing. */
@@ -175,7 +175,7 @@ static size_t stated_length(const call *c) {
 
 static bool refuse_body(const service *s, const call *c, reply *r) {
     const str expect = call_header(c, "expect");
-    if (expect.p != NULL && !call_same_word(expect, "100-continue")) {
+    if (expect.p != NULL && !str_same_word(expect, "100-continue")) {
         reply_error(r, 417, reply_error_type(417), "Only 100-continue can be expected");
         return true;
     }

@@ -12,8 +12,6 @@
  * Content-Lengths. */
 #include "server/wire.h"
 
-#include <strings.h>
-
 enum { MAX_CHUNK_LINES = 256 };
 
 static wire_result bad(wire *w, int status, const char *reason) {
@@ -34,10 +32,6 @@ static bool is_token(str s) {
             return false;
     }
     return true;
-}
-
-static bool same(str a, const char *b) {
-    return a.n == strlen(b) && strncasecmp(a.p, b, a.n) == 0;
 }
 
 /* ---- lines --------------------------------------------------------------------------------- */
@@ -100,14 +94,15 @@ static wire_result header_line(wire *w) {
     }
     while (value.n > 0 && (value.p[0] == ' ' || value.p[0] == '\t'))
         value = (str){value.p + 1, value.n - 1};
-    const bool length = same(name, "content-length"), coding = same(name, "transfer-encoding");
-    const bool host = same(name, "host");
+    const bool length = str_same_word(name, "content-length"),
+               coding = str_same_word(name, "transfer-encoding");
+    const bool host = str_same_word(name, "host");
     if (w->state == WIRE_IN_TRAILERS)
         return length || coding || host ? bad(w, 400, "a trailer that frames a request")
                                         : WIRE_MORE;
     if (length) return content_length(w, value);
     if (coding) {
-        if (w->chunked || !same(value, "chunked") || !w->is_1_1)
+        if (w->chunked || !str_same_word(value, "chunked") || !w->is_1_1)
             return bad(w, 400, "a Transfer-Encoding other than chunked in HTTP/1.1");
         w->chunked = true;
     }
