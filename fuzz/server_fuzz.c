@@ -65,7 +65,9 @@ static str read_head(head *h, str bytes) {
     h->c.method = until(&bytes, " ");
     const str target = until(&bytes, " ");
     const char *query = memchr(target.p, '?', target.n);
-    h->c.path = (str){target.p, query == NULL ? target.n : (size_t)(query - target.p)};
+    const str all = {target.p, query == NULL ? target.n : (size_t)(query - target.p)};
+    const bool split = wire_split_target(all, &h->c.host, &h->c.path);
+    assert(split);
     until(&bytes, "\r\n");
     for (;;) {
         str line = until(&bytes, "\r\n");

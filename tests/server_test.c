@@ -579,6 +579,47 @@ static void other_hosts_and_origins_are_403(void **state) {
     done(&none);
 }
 
+static answer ask_at(const char *target, const char *host) {
+    buf bytes = {0};
+    buf_printf(&bytes,
+               "POST %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Length: %zu\r\n\r\n%s",
+               target, host, strlen(REQUEST), REQUEST);
+    answer a = talk(shared.port, (str){bytes.p, bytes.n}, PLENTY_MS);
+    buf_free(&bytes);
+    return a;
+}
+
+/* RFC 9112, 3.2.2: what the target says counts, not the Host header. */
+static void a_target_with_a_host_is_read_and_its_host_checked(void **state) {
+    (void)state;
+    static const struct {
+        const char *target, *host;
+        int status;
+        const char *words;
+    } CASES[] = {
+        {"http://localhost/v1/systemone", "localhost", 200, "\"answers\""},
+        {"HTTP://LocalHost:1/v1/systemone?a=b", "localhost", 200, "\"answers\""},
+        {"http://127.0.0.1:80/v1/systemone/", "evil.example", 200, "\"answers\""},
+        {"http://[::1]/v1/systemone", "localhost", 200, "\"answers\""},
+        {"http://evil.example/v1/systemone", "localhost", 403, "permission_error"},
+        {"http://localhost.evil.example/v1/systemone", "localhost", 403, "permission_error"},
+        {"http://localhost:x/v1/systemone", "localhost", 403, "permission_error"},
+        {"http://localhost:999999/v1/systemone", "localhost", 403, "permission_error"},
+        {"http://localhost%2F/v1/systemone", "localhost", 403, "permission_error"},
+        {"http://localhost\\@evil.example/v1/systemone", "localhost", 400, "api_usage_error"},
+        {"http://localhost@evil.example/v1/systemone", "localhost", 400, "api_usage_error"},
+        {"http://evil.example@localhost/v1/systemone", "localhost", 400, "api_usage_error"},
+        {"https://localhost/v1/systemone", "localhost", 400, "api_usage_error"},
+        {"http:///v1/systemone", "localhost", 400, "api_usage_error"},
+        {"http://localhost", "localhost", 405, "\r\nAllow: GET, HEAD, OPTIONS\r\n"},
+        {"http://localhost?/v1/systemone", "localhost", 405, "\r\nAllow: GET, HEAD"},
+        {"http://localhost//v1/systemone", "localhost", 404, "No such path: //v1/systemone"},
+        {"http://localhost/http://localhost/v1/systemone", "localhost", 404, "not_found"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++)
+        expect(ask_at(CASES[i].target, CASES[i].host), CASES[i].status, CASES[i].words);
+}
+
 static void a_preflight_is_204(void **state) {
     (void)state;
     answer a = ask_with(shared.port, "OPTIONS /v1/systemone",
@@ -672,6 +713,7 @@ int main(void) {
         cmocka_unit_test(expect_100_continue_is_answered_before_the_body),
         cmocka_unit_test(http_1_0_is_answered_and_closed),
         cmocka_unit_test(other_hosts_and_origins_are_403),
+        cmocka_unit_test(a_target_with_a_host_is_read_and_its_host_checked),
         cmocka_unit_test(a_preflight_is_204),
         cmocka_unit_test(a_key_is_asked_for_where_one_is_set),
     };

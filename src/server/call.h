@@ -16,6 +16,7 @@ typedef bool call_gone(void *user);
 
 typedef struct {
     str method, path; /* the path as sent, without the query */
+    str host; /* of a target in its absolute form, instead of the Host header; or {NULL, 0} */
     const http_header *headers;
     size_t n_headers;
     str body;

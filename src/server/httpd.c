@@ -15,6 +15,7 @@
 
 #include "base/array.h"
 #include "base/cpu.h"
+#include "server/wire.h"
 
 enum { THREAD_STACK = 512 << 10, CONNECTION_MEMORY = 64 << 10, MAX_DESCRIPTORS = 1 << 20 };
 
@@ -75,11 +76,11 @@ static exchange *exchange_new(service *s, struct MHD_Connection *connection, con
     e->link =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     e->c = (call){.method = str_of(method),
-                  .path = str_of(path),
                   .gone = has_left,
                   .gone_user = e,
                   .started = cpu_seconds(),
                   .queue_s = -1};
+    wire_split_target(str_of(path), &e->c.host, &e->c.path);
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, add_header, e);
     e->c.headers = e->headers;
     call_set_id(&e->c);

@@ -135,7 +135,8 @@ static bool check_key(service *s, call *c, reply *r) {
 }
 
 static bool check_visitor(const service *s, const call *c, reply *r) {
-    const str host = call_header(c, "host"), origin = call_header(c, "origin");
+    const str host = c->host.p != NULL ? c->host : call_header(c, "host");
+    const str origin = call_header(c, "origin");
     if (host.p != NULL && !guard_host(&s->rules.guard, host)) {
         reply_error(r, 403, reply_error_type(403),
                     "This server does not answer to that Host; --allow-host adds one");

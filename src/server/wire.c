@@ -4,7 +4,8 @@
  *   - no blank before a colon, no continuation lines, names are tokens;
  *   - one Content-Length of digits only, or Transfer-Encoding "chunked" alone, never both, and no
  *     Transfer-Encoding in HTTP/1.0;
- *   - one Host, and HTTP/1.1 needs it; the target begins with a slash (or is "*");
+ *   - one Host, and HTTP/1.1 needs it; the target begins with a slash, or with "http://" and a
+ *     host without a user (or is "*");
  *   - a chunk's size is one to eight hexadecimal digits, then at most an extension.
  *
  * libmicrohttpd 0.9.75 takes every one of these otherwise, some in ways that cannot be seen from
@@ -34,6 +35,21 @@ static bool is_token(str s) {
     return true;
 }
 
+bool wire_split_target(str target, str *host, str *path) {
+    static const char SCHEME[] = "http://";
+    const size_t n_scheme = sizeof SCHEME - 1;
+    *host = (str){NULL, 0};
+    *path = target;
+    if (str_equal(target, STR("*")) || (target.n > 0 && target.p[0] == '/')) return true;
+    if (target.n < n_scheme || !str_same_word((str){target.p, n_scheme}, SCHEME)) return false;
+    const str rest = {target.p + n_scheme, target.n - n_scheme};
+    size_t n = 0;
+    while (n < rest.n && rest.p[n] != '/' && rest.p[n] != '?' && rest.p[n] != '#') n++;
+    *host = (str){rest.p, n};
+    *path = rest.n > n && rest.p[n] == '/' ? (str){rest.p + n, rest.n - n} : STR("/");
+    return n > 0 && memchr(rest.p, '@', n) == NULL;
+}
+
 /* ---- lines --------------------------------------------------------------------------------- */
 
 static wire_result start_line(wire *w) {
@@ -47,8 +63,9 @@ static wire_result start_line(wire *w) {
     const str target = {rest, (size_t)(second - rest)};
     const str version = {second + 1, line.n - method.n - target.n - 2};
     if (!is_token(method)) return bad(w, 400, "a method that is no token");
-    if (target.n == 0 || (target.p[0] != '/' && !str_equal(target, STR("*"))))
-        return bad(w, 400, "a target that does not begin with a slash");
+    str host, path;
+    if (!wire_split_target(target, &host, &path))
+        return bad(w, 400, "a target that is neither a path nor http://HOST/PATH");
     for (size_t i = 0; i < target.n; i++)
         if (target.p[i] <= 0x20 || target.p[i] >= 0x7F)
             return bad(w, 400, "a target with other than printable ASCII characters");

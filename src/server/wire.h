@@ -48,6 +48,12 @@ typedef struct {
 /* Takes bytes up to the next border; *used tells how many. */
 wire_result wire_feed(wire *w, const char *p, size_t n, size_t *used);
 
+/* Splits a target in its absolute form, "http://HOST/PATH": an empty path is "/". Of any other
+ * target *host is {NULL, 0} and *path all of it. False when it is neither "*", a path, nor an http
+ * URL with a host and without a user. A query stays behind the path; what stands between an empty
+ * path and the end is dropped. */
+bool wire_split_target(str target, str *host, str *path);
+
 /* Whether a request was begun and has not ended. */
 bool wire_is_inside(const wire *w);
 

@@ -163,11 +163,51 @@ static void a_request_line_has_three_parts(void **state) {
         {S(" GET / HTTP/1.1\r\nHost: a\r\n\r\n"), -400},
         {S("G\0T / HTTP/1.1\r\nHost: a\r\n\r\n"), -400},
         {S("GET /\xC3\xA9 HTTP/1.1\r\nHost: a\r\n\r\n"), -400},
-        {S("GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n"), -400},
         {S("GET / http/1.1\r\nHost: a\r\n\r\n"), -400},
         {S("GET / HTTP/1.1 \r\nHost: a\r\n\r\n"), -400},
         {S("GET / HTTP/2.0\r\nHost: a\r\n\r\n"), -505},
         {S("\x16\x03\x01\x02\r\n\r\n"), -400},
+    };
+    CHECK(SAMPLES);
+}
+
+static void a_target_may_be_an_http_url(void **state) {
+    (void)state;
+    static const struct {
+        const char *target, *host, *path;
+    } GOOD[] = {
+        {"/a", NULL, "/a"},
+        {"//b/a", NULL, "//b/a"},
+        {"*", NULL, "*"},
+        {"http://b/a", "b", "/a"},
+        {"HTTP://b:1/a/c?d=http://e/", "b:1", "/a/c?d=http://e/"},
+        {"http://[::1]:80/", "[::1]:80", "/"},
+        {"http://b", "b", "/"},
+        {"http://b?c", "b", "/"},
+        {"http://b//c", "b", "//c"},
+        {"http://b/@c", "b", "/@c"},
+    };
+    for (size_t i = 0; i < sizeof GOOD / sizeof *GOOD; i++) {
+        str host, path;
+        assert_true(wire_split_target(str_of(GOOD[i].target), &host, &path));
+        assert_true(str_equal(path, str_of(GOOD[i].path)));
+        assert_true((host.p == NULL) == (GOOD[i].host == NULL));
+        if (host.p != NULL) assert_true(str_equal(host, str_of(GOOD[i].host)));
+    }
+    static const char *const BAD[] = {
+        "",         "a",        "b:80",         "http:",      "http:/b/a",   "http://",
+        "http:///", "http://?", "https://b/a",  "ftp://b/a",  "http://u@b/", "http://u:p@b/a",
+        "http://@", "ttp://b/", "http://@b?/a", "file:///a/", "**",          "http://#"};
+    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+        str host, path;
+        if (wire_split_target(str_of(BAD[i]), &host, &path)) fail_msg("%s", BAD[i]);
+    }
+    static const sample SAMPLES[] = {
+        {S("GET http://a/ HTTP/1.1\r\nHost: b\r\n\r\n"), 1},
+        {S("GET http://a/ HTTP/1.0\r\n\r\n"), 1},
+        {S("GET http://a/ HTTP/1.1\r\n\r\n"), -400}, /* Host is needed all the same */
+        {S("GET https://a/ HTTP/1.1\r\nHost: a\r\n\r\n"), -400},
+        {S("CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"), -400},
     };
     CHECK(SAMPLES);
 }
@@ -225,6 +265,7 @@ int main(void) {
         cmocka_unit_test(lines_end_in_cr_lf_only),
         cmocka_unit_test(headers_are_tokens_colons_and_text),
         cmocka_unit_test(a_request_line_has_three_parts),
+        cmocka_unit_test(a_target_may_be_an_http_url),
         cmocka_unit_test(a_chunk_is_as_long_as_its_size),
         cmocka_unit_test(floods_are_refused_when_they_pass_a_limit),
     };
