@@ -192,6 +192,20 @@ static void connections_beyond_the_limit_are_503(void **state) {
     stop(&v);
 }
 
+/* What /proc/PID/status says of memory, in bytes. */
+static uint64_t memory_of(const running *v, const char *name) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/status", (int)v->pid);
+    buf text = {0};
+    assert_int_equal(file_read(&text, path, 1 << 16, NULL), CLEF_OK);
+    buf_add(&text, "", 0);
+    const char *at = strstr(text.p, name);
+    assert_non_null(at);
+    const uint64_t bytes = strtoull(at + strlen(name), NULL, 10) << 10;
+    buf_free(&text);
+    return bytes;
+}
+
 /* Seconds of processor time that the server has spent. */
 static double spent(const running *v) {
     clockid_t clock = 0;
@@ -201,10 +215,10 @@ static double spent(const running *v) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void limit_descriptors(const running *v, int n) {
-    char pid[16], limit[32];
+/* Limits a running server; `limit` is an option of prlimit. */
+static void limit_server(const running *v, const char *limit) {
+    char pid[16];
     snprintf(pid, sizeof pid, "%d", (int)v->pid);
-    snprintf(limit, sizeof limit, "--nofile=%d:%d", n, n);
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -219,7 +233,7 @@ static void without_descriptors_the_server_waits_and_does_not_spin(void **state)
     (void)state;
     enum { CLIENTS = 40 };
     running v = START("--model", TOY);
-    limit_descriptors(&v, 24);
+    limit_server(&v, "--nofile=24:24");
     int fds[CLIENTS];
     for (int i = 0; i < CLIENTS; i++) fds[i] = connect_to(v.port);
     nap(300);
@@ -242,6 +256,28 @@ static void an_idle_server_takes_no_processor_time(void **state) {
     const double used = spent(&v) - before;
     if (!(used < 0.005)) fail_msg("%g s of processor time in a second of rest", used);
     close(fd);
+    stop(&v);
+}
+
+/* The address space has room for what a connection needs but not for a thread's stack. */
+static void without_a_thread_a_request_is_503(void **state) {
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* a sanitizer ends the server that gets no memory */
+#endif
+    running v = START("--model", TOY);
+    char limit[64];
+    snprintf(limit, sizeof limit,
+             "--as=%llu:", (unsigned long long)memory_of(&v, "VmSize:") + (300 << 10));
+    limit_server(&v, limit);
+    for (int i = 0; i < 3; i++) {
+        answer a = post(v.port, REQUEST);
+        assert_non_null(strstr(a.text.p, "\r\nRetry-After: 1\r\n"));
+        expect(a, 503, "there is no room for one more");
+    }
+    limit_server(&v, "--as=unlimited:");
+    expect(post(v.port, REQUEST), 200, "\"answers\"");
+    assert_int_equal((int)metric(v.port, "clef_requests_total{status=\"503\"}"), 3);
     stop(&v);
 }
 
@@ -321,15 +357,7 @@ static void bodies_of_many_values_are_held_to_a_ceiling(void **state) {
         const bool beside = a.status == 503; /* another's values are there */
         expect(a, beside ? 503 : 422, beside ? "overloaded_error" : "too_complex");
     }
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)v.pid);
-    buf text = {0};
-    assert_int_equal(file_read(&text, path, 1 << 16, NULL), CLEF_OK);
-    buf_add(&text, "", 0);
-    const char *peak = strstr(text.p, "VmHWM:");
-    assert_non_null(peak);
-    assert_in_range(strtoull(peak + strlen("VmHWM:"), NULL, 10) << 10, 0, most);
-    buf_free(&text);
+    assert_in_range(memory_of(&v, "VmHWM:"), 0, most);
     buf_free(&bytes);
     stop(&v);
 }
@@ -528,6 +556,7 @@ int main(void) {
         cmocka_unit_test(connections_beyond_the_limit_are_503),
         cmocka_unit_test(without_descriptors_the_server_waits_and_does_not_spin),
         cmocka_unit_test(an_idle_server_takes_no_processor_time),
+        cmocka_unit_test(without_a_thread_a_request_is_503),
         cmocka_unit_test(a_wrong_key_file_leaves_the_keys_and_the_log_is_opened_again),
         cmocka_unit_test(bodies_of_many_values_are_held_to_a_ceiling),
         cmocka_unit_test(a_hundred_clients_get_their_own_answers),
