@@ -46,6 +46,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PATIENCE = 120  # seconds until an answer counts as lost
 QUEUE, HEAD_SECONDS, MAX_BODY, MAX_LENGTH = 48, 4, 1 << 20, 2000
 CACHE_BYTES = 8 << 20  # full after some dozen requests
+GIVE_BACK_SECONDS = 6  # the server gives freed memory back to the system every 5
 ENOUGH_MINUTES = 10  # for a judgement about memory
 OPTIONS = ["--queue", QUEUE, "--head-seconds", HEAD_SECONDS, "--idle-seconds", 10, "--max-body", MAX_BODY,
            "--max-length", MAX_LENGTH, "--cache-bytes", CACHE_BYTES, "--answer-cache-bytes", 1 << 19,
@@ -523,7 +524,7 @@ class Soak:
         else:
             self.fail("pause", "connections or requests stayed: %g, %g" % (
                 self.server.metric("clef_connections"), self.server.metric("clef_running")))
-        time.sleep(0.3)
+        time.sleep(GIVE_BACK_SECONDS)
         reading = Reading(self.server.memory(), self.server.descriptors(),
                           self.server.metric("clef_prefix_cache_bytes"))
         self.short_of_memory = False

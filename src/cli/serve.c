@@ -22,7 +22,8 @@ enum {
     DEFAULT_BODY = 32 << 20,
     DEFAULT_HELD = 256 << 20, /* of all requests at once, or eight of the largest bodies */
     VALUES_BYTES = 64 << 20,  /* a million values of JSON */
-    DEFAULT_CACHE = 1 << 30
+    DEFAULT_CACHE = 1 << 30,
+    GIVE_BACK_EVERY_S = 5
 };
 
 static uint64_t number(const args *a, option_id id, uint64_t or_else) {
@@ -139,9 +140,20 @@ static void drain(server *v, const sigset_t *set, double grace_s) {
     }
 }
 
+/* Of itself glibc gives back only what is free at the end of a heap, and a kept state there holds
+ * all that is free in front of it. */
+static void give_memory_back(double *last) {
+    const double now = cpu_seconds();
+    if (now - *last < GIVE_BACK_EVERY_S) return;
+    memory_give_back();
+    *last = now;
+}
+
 static clef_status run(server *v, const sigset_t *set, double grace_s, clef_error *err) {
+    double given_back = cpu_seconds();
     for (;;) {
         TRY(server_status(v, err));
+        give_memory_back(&given_back);
         const int got = next_signal(set);
         if (got == SIGHUP) {
             clef_error why = {0};
