@@ -407,7 +407,8 @@ class Soak:
         return False
 
     def dawdling(self, rng, c):
-        """Slow, but within the limits: answered. Too slow: 408."""
+        """Slow, but within the limits: answered. Too slow: 408, also when it is the machine that keeps us from sending."""
+        began = time.monotonic()
         body, wanted = rng.choice(self.known)
         data = head(length=len(body)) + body
         if rng.random() < 0.3:
@@ -421,7 +422,13 @@ class Soak:
         for a, b in zip([0] + cuts, cuts + [len(data)]):
             c.send(data[a:b])
             time.sleep(HEAD_SECONDS * 0.1)
-        self.check("slow", c.answer(), wanted)
+        took, got = time.monotonic() - began, c.answer()
+        if took > HEAD_SECONDS - 1 and got is not None and got[0] == 408:
+            with self.lock:
+                self.n_valid -= 1
+            self.count("too slow", 408)
+            return False
+        self.check("slow", got, wanted)
         return True
 
     def leaving(self, rng, c):
