@@ -125,7 +125,8 @@ typedef enum {
 } clef_grid;
 
 /* Called on the asking thread with tokens done and to do: after each of the request's steps, and
- * about every 50 ms while it waits or runs, then with the same numbers as before. Return nonzero to
+ * about every 50 ms while it waits or runs, then with the same numbers as before; and with 0 and 0
+ * as often while its pictures are read, before all that. Return nonzero to
  * stop (a picture's tokens count twice: the tower sees them, then the model): the request leaves
  * the queue at once, or the run after the step under way. The request's next step waits for the
  * callback; other requests do not. */
@@ -157,8 +158,9 @@ typedef struct {
     int exif_rotate;     /* nonzero: turn pictures as their files say; the reference does not */
     uint64_t max_picture_bytes, max_picture_pixels; /* of a file; more is CLEF_ERR_LIMIT; 0: 64 MiB
                                                        and 178,956,970 */
-    uint64_t max_decoded_pixels; /* of all pictures and frames of a request together, as they are
-                                    stored; more is CLEF_ERR_LIMIT; 0: no bound */
+    uint64_t max_decoded_pixels; /* of all pictures and frames of a call's requests together, as
+                                    they are stored or resized, whichever is more; beyond that
+                                    CLEF_ERR_LIMIT; 0: no bound */
 } clef_ask_options;
 
 /* Answers one request (JSON; README.md has its members). `options` may be NULL. Free the answer

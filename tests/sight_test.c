@@ -472,6 +472,63 @@ static void a_request_can_be_stopped_in_the_tower(void **state) {
     arena_free(&mem);
 }
 
+static int stop_while_reading(void *user, size_t done, size_t total) {
+    size_t *calls = user;
+    (void)done;
+    ++*calls;
+    return total == 0;
+}
+
+static void a_request_can_be_stopped_while_its_pictures_are_read(void **state) {
+    (void)state;
+    arena mem = {0};
+    clef_engine *e = open_toy("toy-vision", &(clef_options){.threads = 1});
+    const str body = recorded_text(load_case(&mem, "toy-vision.images-9"), "request");
+    const clef_request both[] = {{PLAIN, strlen(PLAIN)}, {body.p, body.n}, {body.p, body.n}};
+    size_t calls = 0;
+    clef_ask_options o = {.progress = stop_while_reading, .user = &calls};
+    clef_answer *answers[3];
+    clef_error errs[3];
+    /* The whole call ends, and at the first question. */
+    assert_int_equal(clef_ask_batch(e, &o, both, 3, answers, errs), CLEF_ERR_CANCELLED);
+    for (int i = 0; i < 3; i++) {
+        assert_null(answers[i]);
+        assert_string_equal(errs[i].text, "stopped while pictures were being read");
+    }
+    assert_int_equal(calls, 1);
+    o = (clef_ask_options){.timeout_s = 1e-9};
+    refused(e, &o, body, CLEF_ERR_DEADLINE,
+            "no answer within 1e-09 seconds: pictures were still being read");
+    clef_load load;
+    clef_engine_stats(e, &load);
+    assert_int_equal(load.steps, 0);
+    clef_close(e);
+    arena_free(&mem);
+}
+
+static void pictures_of_all_records_of_a_call_are_bounded_together(void **state) {
+    (void)state;
+    arena mem = {0};
+    clef_engine *e = open_toy("toy-vision", &(clef_options){.threads = 2});
+    const str body = recorded_text(load_case(&mem, "toy-vision.images-1"), "request");
+    const clef_request both[] = {{body.p, body.n}, {body.p, body.n}};
+    clef_answer *answers[2];
+    clef_error errs[2];
+    clef_ask_options o = {.max_decoded_pixels = 2 * 6 * 1024}; /* its picture has six tokens */
+    assert_int_equal(clef_ask_batch(e, &o, both, 2, answers, errs), CLEF_OK);
+    clef_answer_free(answers[0]);
+    clef_answer_free(answers[1]);
+    o.max_decoded_pixels--;
+    assert_int_equal(clef_ask_batch(e, &o, both, 2, answers, errs), CLEF_ERR_LIMIT);
+    assert_non_null(answers[0]);
+    assert_null(answers[1]);
+    assert_string_equal(errs[1].text, "images[0]: the pictures up to this one have 12288 pixels "
+                                      "together, the limit is 12287");
+    clef_answer_free(answers[0]);
+    clef_close(e);
+    arena_free(&mem);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_from_bytes_are_the_references),
@@ -486,6 +543,8 @@ int main(void) {
         cmocka_unit_test(too_many_tokens_of_pictures_are_refused_before_the_tower_runs),
         cmocka_unit_test(a_grid_and_a_bound_change_the_number_of_tokens),
         cmocka_unit_test(a_request_can_be_stopped_in_the_tower),
+        cmocka_unit_test(a_request_can_be_stopped_while_its_pictures_are_read),
+        cmocka_unit_test(pictures_of_all_records_of_a_call_are_bounded_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,13 +22,14 @@ progress progress_begin(bool wanted, const char *unit, double size) {
 int progress_step(void *user, size_t done, size_t total) {
     progress *p = user;
     if (stop_signal() != 0) return 1;
+    if (total == 0) return 0; /* pictures are being read */
     if (!p->counting) {
         p->counting = true;
         p->first = done;
         p->begin = cpu_seconds();
     }
     const double passed = cpu_seconds() - p->begin;
-    if (!p->show || total == 0 || done <= p->first || passed < quiet_s) return 0;
+    if (!p->show || done <= p->first || passed < quiet_s) return 0;
 
     const term t = term_of(STDERR_FILENO);
     const double speed = (double)(done - p->first) / passed;

@@ -252,14 +252,16 @@ clef_status engine_run(clef_engine *e, const model *m, clef_progress *progress, 
 }
 
 /* Runs items [n], which belong to jobs[from[i]]. */
-static clef_status run_items(clef_engine *e, const clef_ask_options *o, job *jobs,
-                             batch_item *items, const size_t *from, size_t n, clef_error *err) {
+static clef_status run_items(clef_engine *e, const clef_ask_options *o, const engine_call *call,
+                             job *jobs, batch_item *items, const size_t *from, size_t n,
+                             clef_error *err) {
     queue_entry q = {.m = &e->m,
                      .items = items,
                      .n = n,
                      .cached = true,
                      .need_bytes = o->any_memory ? 0 : plan_need(e, items, n),
                      .timeout_s = o->timeout_s,
+                     .began = call->began,
                      .progress = o->progress,
                      .user = o->user};
     TRY(queue_run(e->q, &q, err));
@@ -275,8 +277,8 @@ static clef_status run_items(clef_engine *e, const clef_ask_options *o, job *job
 }
 
 /* Runs the jobs whose status is CLEF_OK together. */
-static clef_status run_jobs(clef_engine *e, const clef_ask_options *o, job *jobs, size_t n,
-                            clef_error *err) {
+static clef_status run_jobs(clef_engine *e, const clef_ask_options *o, const engine_call *call,
+                            job *jobs, size_t n, clef_error *err) {
     batch_item *items = calloc(n, sizeof *items);
     size_t *from = calloc(n, sizeof *from);
     clef_status s = items == NULL || from == NULL ? clef_fail_memory(err) : CLEF_OK;
@@ -287,7 +289,7 @@ static clef_status run_jobs(clef_engine *e, const clef_ask_options *o, job *jobs
         items[n_items] = jobs[i].item;
         items[n_items++].cache_key = (str){o->cache_key, o->cache_key_len};
     }
-    if (n_items > 0) s = run_items(e, o, jobs, items, from, n_items, err);
+    if (n_items > 0) s = run_items(e, o, call, jobs, items, from, n_items, err);
     free(from);
     free(items);
     return s;
@@ -300,7 +302,7 @@ bool engine_sight(sight_options *out, const clef_engine *e, const clef_ask_optio
                                      .exif_rotate = o->exif_rotate != 0,
                                      .max_bytes = o->max_picture_bytes,
                                      .max_source_pixels = o->max_picture_pixels,
-                                     .max_decoded_pixels = o->max_decoded_pixels,
+                                     .max_total_pixels = o->max_decoded_pixels,
                                      .allow_paths = o->read_files != 0},
                            .store = e->store,
                            .images = o->images,
@@ -310,12 +312,36 @@ bool engine_sight(sight_options *out, const clef_engine *e, const clef_ask_optio
     return !e->has_weights || e->cfg.vision.depth > 0;
 }
 
-clef_status engine_encode(job *j, const clef_engine *e, const clef_ask_options *o, str body,
-                          clef_error *err) {
+/* Who waits for pictures to be decoded. */
+typedef struct {
+    const clef_ask_options *o;
+    double began, next_poll;
+} patience;
+
+static clef_status ask_patience(void *user, clef_error *err) {
+    patience *p = user;
+    const clef_ask_options *o = p->o;
+    const double now = cpu_seconds();
+    if (o->timeout_s > 0 && now >= p->began + o->timeout_s)
+        return clef_fail(err, CLEF_ERR_DEADLINE,
+                         "no answer within %g seconds: pictures were still being read",
+                         o->timeout_s);
+    if (o->progress == NULL || now < p->next_poll) return CLEF_OK;
+    if (o->progress(o->user, 0, 0) != 0)
+        return clef_fail(err, CLEF_ERR_CANCELLED, "stopped while pictures were being read");
+    p->next_poll = cpu_seconds() + QUEUE_POLL_S;
+    return CLEF_OK;
+}
+
+clef_status engine_encode(job *j, const clef_engine *e, const clef_ask_options *o,
+                          engine_call *call, str body, clef_error *err) {
     const double start = cpu_seconds();
+    patience p = {.o = o, .began = call->began};
     const prompt_limits limits = limits_of(e, o);
     sight_options seeing;
     const bool sees = engine_sight(&seeing, e, o);
+    seeing.n_pixels = &call->n_pixels;
+    seeing.media.stop = (interrupt){ask_patience, &p};
     if (!sees && o->n_images + o->n_videos > 0)
         return clef_fail(err, CLEF_ERR_UNSUPPORTED,
                          "the model has no vision tower and answers from text alone");
@@ -333,15 +359,15 @@ static void fail_job(job *j, clef_status s, const clef_error *why) {
     j->item.err = *why;
 }
 
-clef_status engine_answer(clef_engine *e, const clef_ask_options *o, job *jobs, size_t n,
-                          clef_answer **out) {
+clef_status engine_answer(clef_engine *e, const clef_ask_options *o, const engine_call *call,
+                          job *jobs, size_t n, clef_answer **out) {
     clef_status first = CLEF_OK;
     clef_error why = {0};
     for (size_t i = 0; i < n; i++) {
         out[i] = NULL;
         if (jobs[i].item.status == CLEF_OK) fail_job(&jobs[i], job_make_item(&jobs[i], &why), &why);
     }
-    const clef_status ran = run_jobs(e, o, jobs, n, &why);
+    const clef_status ran = run_jobs(e, o, call, jobs, n, &why);
     for (size_t i = 0; i < n; i++) {
         batch_item *item = &jobs[i].item;
         fail_job(&jobs[i], ran, &why);
@@ -356,12 +382,18 @@ clef_status engine_answer(clef_engine *e, const clef_ask_options *o, job *jobs, 
 /* Fills out[] and errs[]; `errs` may be NULL. */
 static clef_status ask_all(clef_engine *e, const clef_ask_options *o, const clef_request *requests,
                            job *jobs, size_t n, clef_answer **out, clef_error *errs) {
-    for (size_t i = 0; i < n; i++) {
+    engine_call call = {.began = cpu_seconds()};
+    bool stopped = false;
+    for (size_t i = 0; i < n && !stopped; i++) {
         clef_error why = {0};
         const str body = {requests[i].body, requests[i].body_len};
-        fail_job(&jobs[i], engine_encode(&jobs[i], e, o, body, &why), &why);
+        const clef_status s = engine_encode(&jobs[i], e, o, &call, body, &why);
+        fail_job(&jobs[i], s, &why);
+        if (s != CLEF_OK) arena_free(&jobs[i].mem); /* a video may be held there in part */
+        stopped = s == CLEF_ERR_CANCELLED || s == CLEF_ERR_DEADLINE;
+        for (size_t k = 0; stopped && k < n; k++) fail_job(&jobs[k], s, &why);
     }
-    const clef_status s = engine_answer(e, o, jobs, n, out);
+    const clef_status s = engine_answer(e, o, &call, jobs, n, out);
     for (size_t i = 0; errs != NULL && i < n; i++)
         if (jobs[i].item.status != CLEF_OK) errs[i] = jobs[i].item.err;
     return s;
@@ -405,7 +437,8 @@ clef_status clef_encode(clef_engine *e, const clef_ask_options *options, const c
     TRY(engine_check_ask(e, o, err));
     job j = {0};
     buf text = {0};
-    clef_status s = engine_encode(&j, e, o, (str){body, body_len}, err);
+    engine_call call = {.began = cpu_seconds()};
+    clef_status s = engine_encode(&j, e, o, &call, (str){body, body_len}, err);
     buf_add_char(&text, '{');
     if (s == CLEF_OK) prompt_write(&text, &j.p, &j.rq);
     if (s == CLEF_OK && j.sight != NULL) sight_write(&text, j.sight);

@@ -63,16 +63,23 @@ clef_status engine_check_ask(const clef_engine *e, const clef_ask_options *o, cl
 /* How the engine sees; false when it cannot. */
 bool engine_sight(sight_options *out, const clef_engine *e, const clef_ask_options *o);
 
+/* What the requests of one call share. */
+typedef struct {
+    double began;      /* cpu_seconds() when it came: o->timeout_s counts from there */
+    uint64_t n_pixels; /* of the pictures loaded so far, which o->max_decoded_pixels bounds */
+} engine_call;
+
 /* Parses, decodes and tokenises on this thread; {0} is a job before it. The job holds nothing of
- * `body`. */
-clef_status engine_encode(job *j, const clef_engine *e, const clef_ask_options *o, str body,
-                          clef_error *err);
+ * `body`. While pictures are decoded o->progress and the time are looked at, and the call may end
+ * with CLEF_ERR_CANCELLED or CLEF_ERR_DEADLINE. */
+clef_status engine_encode(job *j, const clef_engine *e, const clef_ask_options *o,
+                          engine_call *call, str body, clef_error *err);
 
 /* Waits in the engine's queue and runs the jobs [n] together: what clef_ask_batch does with encoded
  * ones. A job whose item has a status already is left out. Each failure stands in its job's item;
  * returns the first, or CLEF_OK. Answers go to out[n], NULL where there is none. The jobs remain
  * the caller's and may not be answered twice. */
-clef_status engine_answer(clef_engine *e, const clef_ask_options *o, job *jobs, size_t n,
-                          clef_answer **out);
+clef_status engine_answer(clef_engine *e, const clef_ask_options *o, const engine_call *call,
+                          job *jobs, size_t n, clef_answer **out);
 
 #endif

@@ -35,8 +35,6 @@
 #include "base/thread.h"
 #include "engine/plan.h"
 
-static const double poll_s = 0.05; /* between calls of progress while nothing happens */
-
 typedef enum { TICKET_WAITING, TICKET_RUNNING, TICKET_DONE } ticket_state;
 
 /* A job in the queue, on the stack of queue_run. */
@@ -428,14 +426,14 @@ static void report(queue *q, ticket *t) {
 /* Reports, and watches the time, until the job is done. */
 static void attend_to(queue *q, ticket *t, double asked) {
     const queue_entry *entry = t->entry;
-    const double deadline = asked + entry->timeout_s;
+    const double deadline = entry->began + entry->timeout_s;
     double next_poll = asked;
     while (t->state != TICKET_DONE) {
         double now = cpu_seconds();
         if (entry->timeout_s > 0 && now >= deadline) stop(q, t, CLEF_ERR_DEADLINE);
         if (entry->progress != NULL && t->stop == CLEF_OK && (t->unseen || now >= next_poll)) {
             report(q, t);
-            next_poll = cpu_seconds() + poll_s;
+            next_poll = cpu_seconds() + QUEUE_POLL_S;
             continue;
         }
         double when = now + 3600; /* whoever waits for ever looks up once an hour */

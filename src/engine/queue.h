@@ -7,6 +7,8 @@
 
 typedef struct queue queue;
 
+#define QUEUE_POLL_S 0.05 /* between calls of progress while nothing happens */
+
 typedef struct {
     uint32_t chunk;        /* rows of a step */
     uint32_t length;       /* jobs that may wait */
@@ -28,7 +30,8 @@ typedef struct {
     size_t n;
     bool cached;             /* its records' beginnings may be found and kept */
     size_t need_bytes;       /* memory that has to be free before they start; 0: is not looked at */
-    double timeout_s;        /* from now on; 0: none */
+    double timeout_s;        /* 0: none */
+    double began;            /* cpu_seconds() from which it counts */
     clef_progress *progress; /* NULL: none; as clef.h says */
     void *user;
     double queue_s, prefill_s; /* out: waiting, and from the first step on */

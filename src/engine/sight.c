@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/memory.h"
 #include "model/vision.h"
 
 struct sight {
@@ -87,16 +88,19 @@ clef_status sight_load(sight **out, const request *rq, const sight_options *o, u
     media_options options = o->media;
     options.kwargs = &rq->media.kwargs;
     options.max_rows = max_rows;
+    options.pixels_before = o->n_pixels == NULL ? 0 : *o->n_pixels;
     for (uint32_t i = 0; i < n; i++) {
         /* Files come from the caller, who may read them; the request's own references may not. */
         options.allow_paths = o->media.allow_paths || refs[i].form == MEDIA_PATH;
         TRY(media_load(&items[i], &refs[i], &options, mem, err));
         options.rows_before += items[i].n_rows;
-        options.decoded_before += items[i].decoded_pixels;
+        options.pixels_before += items[i].n_pixels;
         media[i] = (prompt_media){.n_groups = items[i].grid.t,
                                   .n_rows = items[i].n_rows / items[i].grid.t,
                                   .seconds = items[i].seconds};
     }
+    if (o->n_pixels != NULL) *o->n_pixels = options.pixels_before;
+    memory_give_back(); /* what decoding took: the tower comes on top of what the heap keeps */
     str digests;
     TRY(join_digests(&digests, items, n, mem, err));
     *s = (sight){.rules = o->media.rules,

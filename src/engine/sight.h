@@ -12,6 +12,7 @@
 /* What beside the request decides what is seen. */
 typedef struct {
     media_options media; /* kwargs, max_rows and what was before: set by sight_load */
+    uint64_t *n_pixels;  /* held for other records of the call; sight_load counts on; NULL: alone */
     row_store *store;    /* NULL where nothing is computed */
     const char *const *images, *const *videos; /* [n_images], [n_videos]: files, shown behind the
                                                 * request's own */

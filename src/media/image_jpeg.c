@@ -93,6 +93,7 @@ static clef_status check_scans(str bytes, const image_options *options, clef_err
 typedef struct {
     struct jpeg_decompress_struct library;
     struct jpeg_error_mgr errors;
+    struct jpeg_progress_mgr progress;
     jmp_buf exit;
     const image_options *options;
     clef_error *err;
@@ -131,6 +132,13 @@ static void say_nothing(j_common_ptr common) {
     (void)common;
 }
 
+/* Called for each row of blocks, of every scan. */
+static void ask_whether_to_go_on(j_common_ptr common) {
+    reader *r = common->client_data;
+    r->status = interrupt_ask(&r->options->stop, r->err);
+    if (r->status != CLEF_OK) longjmp(r->exit, 1);
+}
+
 /* One row of stored CMYK to RGB. */
 static void mix_inks(uint8_t *to, const uint8_t *inks, uint32_t w) {
     for (uint32_t x = 0; x < w; x++, inks += INKS, to += CHANNELS) {
@@ -147,6 +155,8 @@ static void mix_inks(uint8_t *to, const uint8_t *inks, uint32_t w) {
 static void decode(reader *r, str bytes) {
     j_decompress_ptr library = &r->library;
     jpeg_create_decompress(library);
+    r->progress.progress_monitor = ask_whether_to_go_on;
+    library->progress = &r->progress;
     jpeg_mem_src(library, (const unsigned char *)bytes.p, (unsigned long)bytes.n);
     jpeg_read_header(library, TRUE);
     const uint32_t w = library->image_width, h = library->image_height;

@@ -19,7 +19,15 @@
 #include <setjmp.h>
 #include <stdlib.h>
 
-enum { CHANNELS = 3, SIGNATURE = 8, CHUNK_HEAD = 8, CHUNK_CRC = 4, PASSES = 7, REST = 1024 };
+enum {
+    CHANNELS = 3,
+    SIGNATURE = 8,
+    CHUNK_HEAD = 8,
+    CHUNK_CRC = 4,
+    PASSES = 7,
+    REST = 1024,
+    ASK_ROWS = 64
+};
 
 typedef struct {
     str bytes; /* not read yet */
@@ -53,6 +61,15 @@ static void fail(png_structp png, png_const_charp text) {
     r->status =
         clef_fail(r->err, CLEF_ERR_INPUT, "%s: a broken PNG file: %s", r->options->where, text);
     longjmp(png_jmpbuf(png), 1);
+}
+
+/* Called behind each row of each pass. */
+static void row_is_there(png_structp png, png_uint_32 row, int pass) {
+    reader *r = png_get_io_ptr(png);
+    (void)pass;
+    if (row % ASK_ROWS != 0) return;
+    r->status = interrupt_ask(&r->options->stop, r->err);
+    if (r->status != CLEF_OK) longjmp(png_jmpbuf(png), 1);
 }
 
 static void ignore_warning(png_structp png, png_const_charp text) {
@@ -89,6 +106,7 @@ static void spread(reader *r, int color, int depth) {
 
 static void start(reader *r) {
     png_set_read_fn(r->png, r, read_bytes);
+    png_set_read_status_fn(r->png, row_is_there);
     /* Every chunk that may be left out and libpng knows; tRNS is not among them, and is dropped. */
     png_set_keep_unknown_chunks(r->png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_set_user_limits(r->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);

@@ -49,6 +49,7 @@ static image_options decoding(const media_options *o, const char *where) {
         .max_pixels = o->max_source_pixels > 0 ? o->max_source_pixels : MEDIA_MOST_PIXELS,
         .exif_rotate = o->exif_rotate,
         .where = where,
+        .stop = o->stop,
     };
 }
 
@@ -57,6 +58,7 @@ static clef_status decode(image *out, const media_ref *ref, const media_options 
     const image_options options = decoding(o, where);
     str bytes = {0};
     buf storage = {0};
+    TRY(interrupt_ask(&o->stop, err));
     clef_status s = read_source(&bytes, &storage, ref, o, where, err);
     if (s == CLEF_OK) s = image_decode(out, bytes, &options, err);
     buf_free(&storage);
@@ -124,18 +126,17 @@ static clef_status check_rows(const media_item *item, const media_options *o, co
                      (unsigned long long)o->max_rows);
 }
 
-/* Counts a decoded picture or frame, so that many of them are no more work than a few large ones
- * may be. */
-static clef_status count_pixels(media_item *item, const image *i, const media_options *o,
+/* Counts pixels that were decoded, or that will be held resized. The larger number of the two is
+ * bounded: many small pictures are no more work than a few large ones, and what request members
+ * make of them takes no more memory. */
+static clef_status count_pixels(media_item *item, uint64_t n, const media_options *o,
                                 const char *where, clef_error *err) {
-    item->decoded_pixels += (uint64_t)i->w * i->h;
-    if (o->max_decoded_pixels == 0 ||
-        item->decoded_pixels + o->decoded_before <= o->max_decoded_pixels)
-        return CLEF_OK;
+    if (n > item->n_pixels) item->n_pixels = n;
+    const uint64_t all = item->n_pixels + o->pixels_before;
+    if (o->max_total_pixels == 0 || all <= o->max_total_pixels) return CLEF_OK;
     return clef_fail(err, CLEF_ERR_LIMIT,
                      "%s: the pictures up to this one have %llu pixels together, the limit is %llu",
-                     where, (unsigned long long)(item->decoded_pixels + o->decoded_before),
-                     (unsigned long long)o->max_decoded_pixels);
+                     where, (unsigned long long)all, (unsigned long long)o->max_total_pixels);
 }
 
 /* ---- the item -------------------------------------------------------------------------------- */
@@ -187,6 +188,7 @@ static clef_status resize_picture(media_item *item, image *i, const media_option
     item->grid = (media_grid){1, h / r->patch, w / r->patch};
     item->n_frames = 1;
     TRY(check_rows(item, o, where, err));
+    TRY(count_pixels(item, (uint64_t)h * w, o, where, err));
     uint8_t *rgb = take_pixels(item, r, mem);
     if (rgb == NULL) return clef_fail_memory(err);
     item->rgb = rgb;
@@ -199,7 +201,7 @@ static clef_status load_picture(media_item *item, const media_ref *ref, const me
     const place where = place_of(ref);
     image i = {0};
     TRY(decode(&i, ref, o, where.text, err));
-    clef_status s = count_pixels(item, &i, o, where.text, err);
+    clef_status s = count_pixels(item, (uint64_t)i.w * i.h, o, where.text, err);
     if (s == CLEF_OK) s = resize_picture(item, &i, o, where.text, mem, err);
     image_free(&i);
     return s;
@@ -213,8 +215,9 @@ typedef struct {
     const media_options *options;
     const media_ref *ref;
     sample chosen;
-    uint32_t w, h; /* of the first frame */
-    uint8_t *rgb;  /* NULL until then */
+    uint32_t w, h;    /* of the first frame */
+    uint64_t decoded; /* pixels */
+    uint8_t *rgb;     /* NULL until then */
     arena *mem;
 } film;
 
@@ -228,6 +231,8 @@ static clef_status begin_film(film *f, const image *i, clef_error *err) {
     f->h = i->h;
     f->item->grid = (media_grid){f->chosen.n_groups, h / r->patch, w / r->patch};
     TRY(check_rows(f->item, f->options, place_of(f->ref).text, err));
+    TRY(count_pixels(f->item, (uint64_t)h * w * f->item->n_frames, f->options,
+                     place_of(f->ref).text, err));
     f->rgb = take_pixels(f->item, r, f->mem);
     return f->rgb == NULL ? clef_fail_memory(err) : CLEF_OK;
 }
@@ -235,7 +240,8 @@ static clef_status begin_film(film *f, const image *i, clef_error *err) {
 /* Puts a frame, number `number` of those given, in every place that it was chosen for. */
 static clef_status add_frame(void *context, uint32_t number, const image *i, clef_error *err) {
     film *f = context;
-    TRY(count_pixels(f->item, i, f->options, place_of_frame(f->ref, number).text, err));
+    f->decoded += (uint64_t)i->w * i->h;
+    TRY(count_pixels(f->item, f->decoded, f->options, place_of_frame(f->ref, number).text, err));
     if (f->rgb == NULL) TRY(begin_film(f, i, err));
     if (i->w != f->w || i->h != f->h)
         return clef_fail(err, CLEF_ERR_INPUT, "%s: a frame of %u x %u pixels in a video of %u x %u",

@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/digest.h"
-#include "base/status.h"
+#include "base/interrupt.h"
 #include "base/str.h"
 
 /* Pillow refuses larger pictures as bombs; nothing here is resized to more either, all frames of a
@@ -98,10 +98,11 @@ typedef struct {
     media_video_rounding rounding;
     uint64_t max_bytes;         /* of one encoded picture; 0: 64 MiB */
     uint64_t max_source_pixels; /* of one decoded picture; 0: MEDIA_MOST_PIXELS */
-    /* Of a record's pictures and frames together, of which what media_load gave for those before
-     * this one is known: tokens, and pixels as they are decoded. 0: no bound. */
+    /* Of pictures and frames that are held together, of which what media_load gave for those before
+     * this one is known: tokens, and pixels, decoded or resized. 0: no bound. */
     uint64_t max_rows, rows_before;
-    uint64_t max_decoded_pixels, decoded_before;
+    uint64_t max_total_pixels, pixels_before;
+    interrupt stop; /* asked between pictures and frames, and every few rows while one is decoded */
 } media_options;
 
 /* ---- the result ----------------------------------------------------------------------------- */
@@ -119,7 +120,8 @@ typedef struct {
     const uint8_t *rgb;      /* [n_frames, h * patch, w * patch, 3]: the reference's uint8 pixels */
     const double *seconds;   /* video: [t] time of each group; picture: NULL */
     uint32_t n_rows;         /* tokens: t * h * w / merge^2 */
-    uint64_t decoded_pixels; /* of the picture, or of all frames that were taken, before resizing */
+    uint64_t n_pixels;       /* decoded, in a video of all frames that were taken, or resized, where
+                              * that is more */
     char digest[DIGEST_HEX]; /* SHA-256 over backend, grid and rgb: equal ones give equal tower rows
                               */
 } media_item;
@@ -132,7 +134,8 @@ typedef struct {
  *                         tokens, told before anything is resized; more pixels together
  *   CLEF_ERR_UNSUPPORTED  a format or a source that is not read here
  *   CLEF_ERR_IO           a path that cannot be read
- *   CLEF_ERR_MEMORY */
+ *   CLEF_ERR_MEMORY
+ * and what options->stop answers. */
 clef_status media_load(media_item *out, const media_ref *ref, const media_options *options,
                        arena *mem, clef_error *err);
 

@@ -348,23 +348,93 @@ static void pixels_of_all_pictures_together_are_bounded(void **state) {
     (void)state;
     arena mem = {0};
     clip c = make_clip(4, 64, 64, 1);
-    media_options options = {.rules = &RULES, .max_decoded_pixels = 3 * 64 * 64};
+    const media_kwargs smaller = {.image.keep_size = true,
+                                  .video = {.min_pixels = 4096, .max_pixels = 4096}};
+    media_options options = {.rules = &RULES, .kwargs = &smaller, .max_total_pixels = 3 * 64 * 64};
     media_item item = {0};
     clef_error err = {0};
-    options.decoded_before = 2 * 64 * 64;
+    options.pixels_before = 2 * 64 * 64;
     assert_int_equal(media_load(&item, &c.frames[0], &options, &mem, &err), CLEF_OK);
-    assert_int_equal(item.decoded_pixels, 64 * 64);
-    options.decoded_before++;
+    assert_int_equal(item.n_pixels, 64 * 64);
+    options.pixels_before++;
     assert_int_equal(media_load(&item, &c.frames[0], &options, &mem, &err), CLEF_ERR_LIMIT);
     assert_string_equal(err.text, "images[0]: the pictures up to this one have 12289 pixels "
                                   "together, the limit is 12288");
-    options.decoded_before = 0;
+    options.pixels_before = 0;
     const media_ref video = {
         .form = MEDIA_FRAMES, .video = true, .frames = c.frames, .n_frames = 4};
     assert_int_equal(media_load(&item, &video, &options, &mem, &err), CLEF_ERR_LIMIT);
     assert_int_equal(strncmp(err.text, "videos[0][3]: the pictures up to ", 33), 0);
     free_clip(&c);
     arena_free(&mem);
+}
+
+static void pixels_that_resizing_makes_count_as_well(void **state) {
+    (void)state;
+    arena mem = {0};
+    clip c = make_clip(2, 64, 64, 1); /* a picture becomes 256 x 256, a video 2 x 256 x 256 */
+    const media_kwargs larger = {.video = {.min_pixels = 131072, .max_pixels = 131072}};
+    media_options options = {.rules = &RULES, .kwargs = &larger, .max_total_pixels = 131072};
+    const media_ref video = {
+        .form = MEDIA_FRAMES, .video = true, .frames = c.frames, .n_frames = 2};
+    media_item item = {0};
+    clef_error err = {0};
+    assert_int_equal(media_load(&item, &video, &options, &mem, &err), CLEF_OK);
+    assert_int_equal(item.n_pixels, 131072);
+    options.pixels_before = 1;
+    assert_int_equal(media_load(&item, &video, &options, &mem, &err), CLEF_ERR_LIMIT);
+    assert_string_equal(err.text, "videos[0]: the pictures up to this one have 131073 pixels "
+                                  "together, the limit is 131072");
+    options.pixels_before = 65536;
+    assert_int_equal(media_load(&item, &c.frames[1], &options, &mem, &err), CLEF_OK);
+    assert_int_equal(item.n_pixels, 65536);
+    options.pixels_before++;
+    assert_int_equal(media_load(&item, &c.frames[1], &options, &mem, &err), CLEF_ERR_LIMIT);
+    assert_int_equal(strncmp(err.text, "images[1]: the pictures up to this one have 131073", 50),
+                     0);
+    free_clip(&c);
+    arena_free(&mem);
+}
+
+/* Goes on `left` times. */
+static clef_status go_on(void *user, clef_error *err) {
+    unsigned *left = user;
+    if (*left == 0) return clef_fail(err, CLEF_ERR_CANCELLED, "no more");
+    --*left;
+    return CLEF_OK;
+}
+
+/* How often loading asks; it is stopped at each of these places, and at none later. */
+static unsigned count_questions(const media_ref *ref) {
+    for (unsigned n = 0;; n++) {
+        unsigned left = n;
+        arena mem = {0};
+        media_item item = {0};
+        clef_error err = {0};
+        const media_options options = {
+            .rules = &RULES, .allow_paths = true, .stop = {go_on, &left}};
+        const clef_status s = media_load(&item, ref, &options, &mem, &err);
+        arena_free(&mem);
+        if (s == CLEF_OK) return n;
+        assert_int_equal(s, CLEF_ERR_CANCELLED);
+        assert_string_equal(err.text, "no more");
+    }
+}
+
+static void loading_can_be_stopped_between_frames_and_rows(void **state) {
+    (void)state;
+    clip c = make_clip(8, 256, 32, 1);
+    const media_ref video = {
+        .form = MEDIA_FRAMES, .video = true, .frames = c.frames, .n_frames = 8};
+    const media_ref jpeg = {.form = MEDIA_PATH, .data = STR(MEDIA "photo.jpg")};
+    const media_ref scans = {.form = MEDIA_PATH, .data = STR(MEDIA "photo_progressive.jpg")};
+    const media_ref webp = {.form = MEDIA_PATH, .data = STR(MEDIA "photo.webp")};
+    assert_int_equal(count_questions(&c.frames[0]), 1 + 256 / 64);
+    assert_int_equal(count_questions(&video), 4 * (1 + 256 / 64)); /* the least frames taken */
+    assert_true(count_questions(&jpeg) > 1 + 10);
+    assert_true(count_questions(&scans) > count_questions(&jpeg) + 10);
+    assert_int_equal(count_questions(&webp), 1);
+    free_clip(&c);
 }
 
 static void equal_pictures_have_equal_digests_and_others_do_not(void **state) {
@@ -421,6 +491,8 @@ int main(void) {
         cmocka_unit_test(the_caller_s_limit_lowers_the_size),
         cmocka_unit_test(more_tokens_than_a_record_has_are_refused_before_resizing),
         cmocka_unit_test(pixels_of_all_pictures_together_are_bounded),
+        cmocka_unit_test(pixels_that_resizing_makes_count_as_well),
+        cmocka_unit_test(loading_can_be_stopped_between_frames_and_rows),
         cmocka_unit_test(equal_pictures_have_equal_digests_and_others_do_not),
         cmocka_unit_test(running_out_of_memory_is_told),
     };

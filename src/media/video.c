@@ -130,6 +130,7 @@ static clef_status open_reader(reader *r, str bytes, const image_options *option
 static clef_status count_packets(video_facts *out, reader *r, clef_error *err) {
     video_facts facts = {0};
     while (av_read_frame(r->format, r->packet) >= 0) {
+        TRY(interrupt_ask(&r->options->stop, err));
         if (r->packet->stream_index == r->stream) facts.n_frames++;
         av_packet_unref(r->packet);
         if (facts.n_frames > MAX_VIDEO_FRAMES)
@@ -217,6 +218,7 @@ static clef_status drain(reader *r, walk *w, clef_error *err) {
 static clef_status decode(reader *r, walk *w, clef_error *err) {
     while (w->seen < w->n && av_read_frame(r->format, r->packet) >= 0) {
         int sent = 0;
+        TRY(interrupt_ask(&r->options->stop, err));
         if (r->packet->stream_index == r->stream) sent = avcodec_send_packet(r->codec, r->packet);
         av_packet_unref(r->packet);
         if (sent < 0) return broken(r, "a packet cannot be decoded", err);

@@ -21,7 +21,8 @@ typedef clef_status video_visit(void *context, uint32_t number, const image *fra
                                 clef_error *err);
 
 /* Decodes the file and hands over the frames whose flag is set in wanted[n]. CLEF_ERR_INPUT when
- * the file ends before the last of them or is broken; what `visit` returns is passed on. */
+ * the file ends before the last of them or is broken; what `visit` returns is passed on. Both ask
+ * options->stop between packets. */
 clef_status video_decode(str bytes, const bool *wanted, uint32_t n, video_visit *visit,
                          void *context, const image_options *options, clef_error *err);
 

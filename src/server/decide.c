@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/cpu.h"
 #include "engine/engine.h"
 #include "text/pyjson.h"
 
@@ -138,9 +139,10 @@ static clef_status compute_answer(decision *d, str body, uint32_t n_questions, r
     job j = {0};
     clef_answer *answer = NULL;
     clef_error why = {0};
-    clef_status status = engine_encode(&j, s->engine, &d->ask, body, &why);
+    engine_call asked = {.began = cpu_seconds()};
+    clef_status status = engine_encode(&j, s->engine, &d->ask, &asked, body, &why);
     if (status == CLEF_OK) {
-        status = engine_answer(s->engine, &d->ask, &j, 1, &answer);
+        status = engine_answer(s->engine, &d->ask, &asked, &j, 1, &answer);
         why = j.item.err;
         /* An encoded request is no longer too long: what it exceeds is the memory of this moment.
          */

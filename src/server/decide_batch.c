@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "base/cpu.h"
 #include "engine/engine.h"
 #include "request/request.h"
 #include "text/pyjson.h"
@@ -28,6 +29,7 @@ typedef struct {
     check_place states;
     item *items;
     job *jobs;
+    engine_call asked;
     clef_answer **answers;
     size_t n; /* items, jobs, answers */
 } batch_call;
@@ -102,7 +104,8 @@ static bool admit(batch_call *b, reply *r) {
         decide_begin(&d, b->s, b->c, &t->q);
         clef_status s = check_write(&body, &t->q, b->s->rules.names.served, &why);
         if (s == CLEF_OK)
-            s = engine_encode(&b->jobs[i], b->s->engine, &d.ask, (str){body.p, body.n}, &why);
+            s = engine_encode(&b->jobs[i], b->s->engine, &d.ask, &b->asked, (str){body.p, body.n},
+                              &why);
         buf_free(&body);
         if (s != CLEF_OK) {
             decide_failed(b->s, r, &why, &t->where);
@@ -116,7 +119,7 @@ static bool admit(batch_call *b, reply *r) {
 static clef_status ask(batch_call *b, clef_error *why) {
     decision d;
     decide_begin(&d, b->s, b->c, &b->items[0].q);
-    const clef_status s = engine_answer(b->s->engine, &d.ask, b->jobs, b->n, b->answers);
+    const clef_status s = engine_answer(b->s->engine, &d.ask, &b->asked, b->jobs, b->n, b->answers);
     for (size_t i = 0; s != CLEF_OK && i < b->n; i++)
         if (b->jobs[i].item.status == s) {
             *why = b->jobs[i].item.err;
@@ -214,7 +217,7 @@ static void answer_root(batch_call *b, const json *root, reply *r) {
 }
 
 void decide_batch(service *s, call *c, reply *r) {
-    batch_call b = {.s = s, .c = c};
+    batch_call b = {.s = s, .c = c, .asked.began = cpu_seconds()};
     arena mem = {0};
     const json *root = decide_parse(s, c, &mem, r);
     if (root != NULL) answer_root(&b, root, r);
