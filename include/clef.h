@@ -327,13 +327,14 @@ typedef struct {
     uint64_t sequence_bytes;  /* per live record: keys, values, states */
     uint64_t head_bytes;      /* per live record */
     uint64_t finish_bytes;    /* one record at a time, after its sequence */
-    uint64_t request_bytes;   /* all requests: text, tree, ids */
+    uint64_t request_bytes;   /* all requests: text, tree, ids, pixels */
     uint64_t prefix_bytes;    /* to keep a state of that length for records that have it again */
     uint64_t cache_bytes;     /* for all that is kept, as clef_options say */
     uint64_t total_bytes;     /* needed beside the mapped files */
     uint64_t available_bytes; /* what this process may still take; UINT64_MAX: no limit is known */
     char limit[64];           /* what sets it */
-    uint64_t picture_bytes;   /* the tower at work, and the rows of all pictures */
+    uint64_t picture_bytes;   /* one record's: the tower at work, which is gone when the record's
+                               * sequence comes, and the rows of its pictures */
 } clef_plan_result;
 
 /* Says what a run needs before it starts. Opens the model, computes nothing. Either of the first

@@ -1,13 +1,14 @@
 /* peak.c - plans a run and runs it: what was said and what was held, for tests/plan_test.c.
  *
- * Usage: peak plan|run|force DIR TOKENS
+ * Usage: peak plan|run|force DIR TOKENS [N FILE WIDTH HEIGHT]
  *
  * The record has one noul question over a state that makes it TOKENS long (the least possible when
- * that is more). Prints its tokens and the bytes that clef_plan reckons with, or that asking took:
- * each in a process of its own, as one would disturb the other. Measured is the most memory without
- * a file behind it: the largest resident size ever minus the mapped files' share at the end, which
- * only grows, or what was seen between two chunks if that is more. Exit status 3 when the run was
- * refused: the sentence is on standard error; force asks for the run all the same. */
+ * that is more), and on top of that N times the picture FILE. Prints its tokens and the bytes that
+ * clef_plan reckons with, or that asking took: each in a process of its own, as one would disturb
+ * the other. Measured is the most memory without a file behind it: the largest resident size ever
+ * minus the mapped files' share at the end, which only grows, or what was seen between two chunks
+ * if that is more. Exit status 3 when the run was refused: the sentence is on standard error; force
+ * asks for the run all the same. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,15 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "clef.h"
+
+enum { MAX_PICTURES = 16 };
+
+/* One picture, n times. */
+typedef struct {
+    size_t n;
+    const char *paths[MAX_PICTURES];
+    uint32_t sizes[MAX_PICTURES][2];
+} pictures;
 
 static uint64_t status_kib(const char *name) {
     FILE *f = fopen("/proc/self/status", "re");
@@ -53,15 +63,21 @@ static size_t count_tokens(clef_engine *e, const buf *body, clef_error *err) {
     return n;
 }
 
-static int plan(const clef_options *options, size_t tokens, clef_error *err) {
+static int plan(const clef_options *options, size_t tokens, const pictures *shown,
+                clef_error *err) {
     clef_plan_result r;
-    const clef_plan_options wanted = {.tokens = (uint32_t)tokens, .questions = 1, .options = 2};
+    const clef_plan_options wanted = {.tokens = (uint32_t)tokens,
+                                      .questions = 1,
+                                      .options = 2,
+                                      .images = shown->sizes,
+                                      .n_images = shown->n};
     if (clef_plan(options, &wanted, &r, err) != CLEF_OK) return 2;
     printf("%zu %llu\n", tokens, (unsigned long long)r.total_bytes);
     return 0;
 }
 
-static int run(const clef_options *options, size_t tokens, int any_memory, clef_error *err) {
+static int run(const clef_options *options, size_t tokens, const pictures *shown, int any_memory,
+               clef_error *err) {
     clef_engine *e = NULL;
     buf body = {0};
     write_request(&body, 1);
@@ -72,7 +88,11 @@ static int run(const clef_options *options, size_t tokens, int any_memory, clef_
     write_request(&body, tokens - least + 1);
     clef_answer *answer = NULL;
     uint64_t most = 0;
-    const clef_ask_options ask = {.any_memory = any_memory, .progress = watch, .user = &most};
+    const clef_ask_options ask = {.any_memory = any_memory,
+                                  .progress = watch,
+                                  .user = &most,
+                                  .images = shown->paths,
+                                  .n_images = shown->n};
     if (clef_ask(e, &ask, body.p, body.n, &answer, err) != CLEF_OK) return 3;
     const uint64_t peak = 1024 * (status_kib("VmHWM:") - status_kib("RssFile:"));
     printf("%zu %llu\n", tokens, (unsigned long long)(peak > most ? peak : most));
@@ -84,12 +104,18 @@ static int run(const clef_options *options, size_t tokens, int any_memory, clef_
 
 int main(int argc, char **argv) {
     clef_error err = {0};
-    if (argc != 4) return 2;
+    pictures shown = {.n = argc == 8 ? strtoul(argv[4], NULL, 10) : 0};
+    if ((argc != 4 && argc != 8) || shown.n > MAX_PICTURES) return 2;
+    for (size_t i = 0; i < shown.n; i++) {
+        shown.paths[i] = argv[5];
+        shown.sizes[i][0] = (uint32_t)strtoul(argv[6], NULL, 10);
+        shown.sizes[i][1] = (uint32_t)strtoul(argv[7], NULL, 10);
+    }
     const clef_options options = {.model = argv[2], .threads = 2};
     const size_t tokens = strtoul(argv[3], NULL, 10);
     const int status = strcmp(argv[1], "plan") == 0
-                           ? plan(&options, tokens, &err)
-                           : run(&options, tokens, strcmp(argv[1], "force") == 0, &err);
+                           ? plan(&options, tokens, &shown, &err)
+                           : run(&options, tokens, &shown, strcmp(argv[1], "force") == 0, &err);
     if (status != 0) fprintf(stderr, "peak: %s\n", err.text);
     return status;
 }

@@ -3,8 +3,9 @@
  * The sizes come from the functions that take the memory (workspace_bytes and its like), so they
  * cannot drift from it. The rest follows batch.c: while chunks are computed, the workspace and the
  * state of every live record; while a head finishes, its record's state is gone and its own buffers
- * are there. What the process holds once a model is open (the program with its libraries, the
- * tokenizer, small vectors) is measured by opening. */
+ * are there. A record's pictures come before its state: the tower's buffers are gone when that is
+ * made, and the records before it are finished. What the process holds once a model is open (the
+ * program with its libraries, the tokenizer, small vectors) is measured by opening. */
 #include "engine/plan.h"
 
 #include <stdio.h>
@@ -16,6 +17,13 @@
 
 /* A request on its way: its text, its tree, its ids. Per token it is about what English takes. */
 enum { REQUEST_TOKEN_BYTES = 40, REQUEST_BYTES = 64 * 1024 };
+
+/* A picture while it is loaded: its pixels as decoded, and either what a progressive JPEG keeps of
+ * all its coefficients, or what the resizing has between rows and columns. */
+enum { CHANNELS = 3, LOADING_PIXEL_BYTES = CHANNELS + 2 * CHANNELS };
+
+/* What the heap keeps of a file's bytes and a decoder's tables. */
+enum { DECODER_BYTES = 256 * 1024 };
 
 /* What the computing thread's stack and heap have beyond what is asked of them, once it ran. */
 enum { THREAD_BYTES = 128 * 1024 };
@@ -65,13 +73,28 @@ static const head_input *longest_of(const batch_item *items, size_t n) {
     return longest;
 }
 
+/* The worst moment of a run of n records of which one at a time sees: at its pictures, or at its
+ * rows. `all_rows` of pictures come by in all, and up to `room` bytes of them are kept. */
+static size_t worst(const plan_sizes *p, sight_sizes seen, size_t all_rows, uint64_t room,
+                    size_t n) {
+    const size_t seeing = times_plus(seen.tower, 1, n > 1 ? p->workspace : 0);
+    const size_t kept = least(all_rows, room > SIZE_MAX ? SIZE_MAX : (size_t)room);
+    return times_plus(seen.rows > kept ? seen.rows : kept, 1, seeing > p->run ? seeing : p->run);
+}
+
 size_t plan_need(const clef_engine *e, const batch_item *items, size_t n) {
     const plan_sizes p = plan_run(&e->cfg, e->chunk, longest_of(items, n), n);
-    size_t need = times_plus(p.run, 1, plan_scratch(&e->cfg, compute_threads(e->c), e->chunk));
-    for (size_t i = 0; i < n; i++)
-        if (items[i].sight != NULL)
-            need = times_plus(need, 1, sight_bytes(items[i].sight, &e->cfg, e->chunk));
-    return need;
+    sight_sizes most = {0};
+    size_t all_rows = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (items[i].sight == NULL) continue;
+        const sight_sizes own = sight_bytes(items[i].sight, &e->cfg, e->chunk);
+        if (own.tower > most.tower) most.tower = own.tower;
+        if (own.rows > most.rows) most.rows = own.rows;
+        all_rows = times_plus(own.rows, 1, all_rows);
+    }
+    return times_plus(worst(&p, most, all_rows, row_store_room(e->store), n), 1,
+                      plan_scratch(&e->cfg, compute_threads(e->c), e->chunk));
 }
 
 clef_status plan_check(size_t need, const memory_room *room, const batch_item *items, size_t n,
@@ -100,13 +123,20 @@ static clef_status plan_weights(uint64_t *out, const clef_engine *e, const clef_
     return s;
 }
 
+/* A record's pictures: what computing and what loading them takes. */
+typedef struct {
+    sight_sizes seen;
+    size_t pixels, loading; /* as resized, of all; one picture while it is decoded */
+} picture_sizes;
+
 /* Adds a record's pictures to its tokens: their rows, two markers each and a line feed. */
-static clef_status plan_pictures(clef_plan_result *out, const clef_engine *e,
+static clef_status plan_pictures(picture_sizes *out, uint32_t *n_tokens, const clef_engine *e,
                                  const clef_plan_options *wanted, clef_error *err) {
     if (wanted->n_images == 0) return CLEF_OK;
     if (e->cfg.vision.depth == 0)
         return clef_fail(err, CLEF_ERR_INPUT, "images: the model has no vision tower");
-    size_t rows = 0, tower = 0, tokens = out->tokens + 1;
+    picture_sizes sum = {0};
+    size_t tokens = (size_t)*n_tokens + 1;
     for (size_t i = 0; i < wanted->n_images; i++) {
         const uint32_t *side = wanted->images[i];
         uint32_t h = 0, w = 0;
@@ -117,18 +147,21 @@ static clef_status plan_pictures(clef_plan_result *out, const clef_engine *e,
         TRY(resize_image_sides(&h, &w, side[1], side[0], VISION_PATCH * VISION_MERGE,
                                e->rules.image_min_pixels, e->rules.image_max_pixels, where, err));
         const media_grid grid = {1, h / VISION_PATCH, w / VISION_PATCH};
-        const size_t one = vision_bytes(&e->cfg, grid, e->chunk < 4 ? 4 : e->chunk);
-        if (one > tower) tower = one;
-        rows += vision_rows(grid);
+        const size_t tower = vision_bytes(&e->cfg, grid, e->chunk < 4 ? 4 : e->chunk);
+        if (tower > sum.seen.tower) sum.seen.tower = tower;
+        sum.seen.rows += vision_rows(grid) * (size_t)e->cfg.hidden * sizeof(float);
+        sum.pixels += (size_t)h * w * CHANNELS;
+        const size_t loading = (size_t)side[0] * side[1] * LOADING_PIXEL_BYTES;
+        if (loading > sum.loading) sum.loading = loading;
         tokens += vision_rows(grid) + 2;
     }
     if (tokens > e->cfg.max_positions)
         return clef_fail(err, CLEF_ERR_INPUT,
                          "images: %zu tokens with them, the model has %u positions", tokens,
                          e->cfg.max_positions);
-    out->tokens = (uint32_t)tokens;
-    out->picture_bytes =
-        times_plus(times_plus(rows, e->cfg.hidden * sizeof(float), 0), out->batch, tower);
+    sum.pixels += DECODER_BYTES;
+    *n_tokens = (uint32_t)tokens;
+    *out = sum;
     return CLEF_OK;
 }
 
@@ -137,14 +170,17 @@ static clef_status plan(clef_plan_result *out, clef_engine *e, const clef_option
     TRY(engine_open_weights(e, options, err));
     TRY(engine_open_tokenizer(e, options, err));
     const uint64_t opened = memory_anonymous();
-    TRY(plan_pictures(out, e, wanted, err));
+    picture_sizes shown = {0};
+    TRY(plan_pictures(&shown, &out->tokens, e, wanted, err));
     if (out->tokens > e->cfg.max_positions)
         return clef_fail(err, CLEF_ERR_INPUT, "tokens: %u, the model has %u positions", out->tokens,
                          e->cfg.max_positions);
     const head_input in = {
         .n_tokens = out->tokens, .n_questions = out->questions, .n_options = out->options};
     const uint32_t rows = (uint32_t)least(e->chunk, times_plus(out->tokens, out->batch, 0));
-    const plan_sizes p = plan_run(&e->cfg, e->chunk, &in, out->batch);
+    /* A record that sees is finished before the next one is placed. */
+    const size_t together = wanted->n_images > 0 ? 1 : out->batch;
+    const plan_sizes p = plan_run(&e->cfg, e->chunk, &in, together);
     out->threads = compute_threads(e->c);
     out->chunk = e->chunk;
     out->live = p.live;
@@ -155,14 +191,17 @@ static clef_status plan(clef_plan_result *out, clef_engine *e, const clef_option
     out->head_bytes = p.head;
     out->finish_bytes = p.finish;
     out->scratch_bytes = times_plus(plan_scratch(&e->cfg, out->threads, rows), 1, THREAD_BYTES);
-    out->request_bytes =
-        times_plus(times_plus(out->tokens, REQUEST_TOKEN_BYTES, REQUEST_BYTES), out->batch, 0);
+    const size_t one_request =
+        times_plus(out->tokens, REQUEST_TOKEN_BYTES, REQUEST_BYTES + shown.pixels);
+    out->request_bytes = times_plus(one_request, out->batch, 0);
     out->prefix_bytes = prefix_bytes(&e->cfg, out->tokens);
     out->cache_bytes = options->cache_bytes;
-    out->total_bytes =
-        times_plus(p.run, 1, out->opened_bytes + out->scratch_bytes + out->request_bytes);
-    out->total_bytes = times_plus(out->cache_bytes, 1, out->total_bytes);
-    out->total_bytes = times_plus(out->picture_bytes, 1, out->total_bytes);
+    const size_t all_rows = times_plus(shown.seen.rows, out->batch, 0);
+    out->picture_bytes = times_plus(shown.seen.tower, 1, shown.seen.rows);
+    const size_t run = worst(&p, shown.seen, all_rows, row_store_room(e->store), out->batch);
+    out->total_bytes = times_plus(run > shown.loading ? run : shown.loading, 1,
+                                  out->opened_bytes + out->scratch_bytes + out->cache_bytes);
+    out->total_bytes = times_plus(out->request_bytes, 1, out->total_bytes);
     const memory_room room = memory_available();
     out->available_bytes = room.bytes;
     snprintf(out->limit, sizeof out->limit, "%s", room.name);

@@ -89,6 +89,10 @@ void row_store_close(row_store *s) {
     free(s);
 }
 
+uint64_t row_store_room(const row_store *s) {
+    return s->max_bytes;
+}
+
 stored_rows *row_store_find(row_store *s, const char hex[DIGEST_HEX]) {
     pthread_mutex_lock(&s->lock);
     stored_rows *r = search(s, hex);

@@ -15,6 +15,7 @@ typedef struct stored_rows stored_rows;
  * below. Close with row_store_close, which accepts NULL, when everything is given back. */
 clef_status row_store_open(row_store **out, uint64_t max_bytes, clef_error *err);
 void row_store_close(row_store *s);
+uint64_t row_store_room(const row_store *s); /* max_bytes */
 
 /* The rows of the picture with this digest, or NULL. */
 stored_rows *row_store_find(row_store *s, const char hex[DIGEST_HEX]);

@@ -239,14 +239,14 @@ void sight_let_go(sight *s) {
 
 /* ---- looking ---- */
 
-size_t sight_bytes(const sight *s, const config *cfg, uint32_t max_rows) {
-    size_t rows = 0, tower = 0;
+sight_sizes sight_bytes(const sight *s, const config *cfg, uint32_t max_rows) {
+    sight_sizes sum = {0};
     for (uint32_t i = 0; i < s->n_items; i++) {
-        const size_t one = vision_bytes(cfg, s->items[i].grid, max_rows < 4 ? 4 : max_rows);
-        rows += (size_t)s->items[i].n_rows * cfg->hidden * sizeof(float);
-        if (one > tower) tower = one;
+        const size_t tower = vision_bytes(cfg, s->items[i].grid, max_rows < 4 ? 4 : max_rows);
+        if (tower > sum.tower) sum.tower = tower;
+        sum.rows += (size_t)s->items[i].n_rows * cfg->hidden * sizeof(float);
     }
-    return tower == SIZE_MAX || tower > SIZE_MAX - rows ? SIZE_MAX : tower + rows;
+    return sum;
 }
 
 void sight_write(buf *out, const sight *s) {

@@ -67,8 +67,12 @@ void sight_let_go(sight *s);
 
 /* ---- looking ---- */
 
-/* What the steps hold at most beside what is open; SIZE_MAX when no machine has that much. */
-size_t sight_bytes(const sight *s, const config *cfg, uint32_t max_rows);
+/* What the steps hold: the tower at its largest picture, which is gone when rows of the record are
+ * computed, and the rows of all pictures, which stay. SIZE_MAX when no machine has that much. */
+typedef struct {
+    size_t tower, rows;
+} sight_sizes;
+sight_sizes sight_bytes(const sight *s, const config *cfg, uint32_t max_rows);
 
 /* Appends the members that `clef encode` prints for a record with pictures: ", \"media\": [...],
  * \"positions\": [...]" . */
