@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/arena.h"
 #include "base/cpu.h"
 #include "compute/kernels.h"
 
@@ -159,12 +160,16 @@ static double read_ceiling(const buffers *b) {
     return best;
 }
 
+static float *new_rows(arena *mem) {
+    return arena_alloc(mem, (size_t)MAX_ROWS * MAX_SIDE, sizeof(float));
+}
+
 int main(int argc, char **argv) {
-    const buffers b = {aligned_alloc(64, (size_t)MAX_ROWS * MAX_SIDE * 4),
-                       {aligned_alloc(64, (size_t)MAX_ROWS * MAX_SIDE * 4),
-                        aligned_alloc(64, (size_t)MAX_ROWS * MAX_SIDE * 4),
-                        aligned_alloc(64, (size_t)MAX_ROWS * MAX_SIDE * 4)},
-                       aligned_alloc(64, (size_t)MAX_ROWS * MAX_SIDE * 4),
+    arena mem = {
+        0}; /* as the engine has its rows, on large pages; weights on a file's small ones */
+    const buffers b = {new_rows(&mem),
+                       {new_rows(&mem), new_rows(&mem), new_rows(&mem)},
+                       new_rows(&mem),
                        aligned_alloc(64, WEIGHT_BYTES),
                        aligned_alloc(64, WEIGHT_BYTES)};
     if (b.x == NULL || b.panels[0] == NULL || b.panels[1] == NULL || b.panels[2] == NULL ||
@@ -199,9 +204,7 @@ int main(int argc, char **argv) {
         compute_close(c);
         if (threads_given > 0) break;
     }
-    free(b.x);
-    for (int i = 0; i < 3; i++) free(b.panels[i]);
-    free(b.out);
+    arena_free(&mem);
     free(b.weights);
     free(b.codes);
     return 0;

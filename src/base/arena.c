@@ -1,14 +1,19 @@
 /* arena.c - blocks of rising size, bump-allocated. Nothing is freed singly. A large piece gets a
- * block of its own from calloc, whose pages the system hands out zeroed and only when touched. */
+ * block of its own from calloc, whose pages the system hands out zeroed and only when touched.
+ * What of such a block makes whole pages of 2 MiB is asked for as such: the network's rows then
+ * take a few entries of the processor's address cache instead of thousands. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "base/arena.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 enum {
     ALIGN = 64,
     FIRST_BLOCK = 16 * 1024,
     LARGEST_BLOCK = 4 * 1024 * 1024,
-    OWN_BLOCK = 64 * 1024
+    OWN_BLOCK = 64 * 1024,
+    LARGE_PAGE = 2 * 1024 * 1024
 };
 
 struct arena_block {
@@ -21,6 +26,21 @@ static char *block_bytes(struct arena_block *b) {
     return (char *)(b + 1);
 }
 
+/* The bytes to skip from `p` to the next multiple of `align`. */
+static size_t padding(const char *p, size_t align) {
+    return (size_t)(-(uintptr_t)p & (align - 1));
+}
+
+/* Only whole ones: a larger page at either end would hold memory that nobody asked for. A system
+ * without such pages refuses, and nothing is lost. */
+static void advise_large_pages(char *p, size_t n) {
+    const size_t skip = padding(p, LARGE_PAGE);
+    if (n < skip + LARGE_PAGE) return;
+#if defined(MADV_HUGEPAGE)
+    madvise(p + skip, (n - skip) / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
+#endif
+}
+
 /* A new block with `size` bytes behind its header; not yet in the list. */
 static struct arena_block *new_block(arena *a, size_t size, bool zeroed) {
     size_t total;
@@ -31,14 +51,10 @@ static struct arena_block *new_block(arena *a, size_t size, bool zeroed) {
     }
     struct arena_block *fresh = zeroed ? calloc(1, total) : malloc(total);
     if (fresh == NULL) return NULL;
+    if (zeroed) advise_large_pages((char *)fresh, total);
     *fresh = (struct arena_block){.size = size};
     a->total_bytes += total;
     return fresh;
-}
-
-/* The bytes to skip from `p` to the next multiple of `align`. */
-static size_t padding(const char *p, size_t align) {
-    return (size_t)(-(uintptr_t)p & (align - 1));
 }
 
 static void *take(arena *a, size_t bytes, size_t align) {
