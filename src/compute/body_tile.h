@@ -128,6 +128,39 @@ static void tile_half(float *out, const float *x, const float *w, size_t w_out, 
 #endif
 }
 
+/* Eight outputs of the rows in eight lanes. */
+ALWAYS_INLINE void store_eight(float *out, size_t stride, const float *total, size_t n_lanes,
+                               size_t n_rows, const float *bias, bool add) {
+    f8 rows[8];
+    f8_transpose(rows, total, n_lanes * sizeof *total);
+    for (size_t row = 0; row < n_rows; row++, out += stride) {
+        f8 value = rows[row];
+        if (add) value = f8_add(f8_load(out), value);
+        if (bias != NULL) value = f8_add(value, f8_load(bias));
+        f8_store(out, value);
+    }
+}
+
+static void store_tile(float *out, size_t stride, const float *total, uint32_t n_lanes,
+                       uint32_t n_rows, uint32_t n_out, const float *bias, bool add) {
+    for (size_t row = 0; row < n_rows; row += LANES) {
+        const size_t rows = n_rows - row < LANES ? n_rows - row : LANES;
+        float *to = out + row * stride;
+        const float *from = total + row;
+        size_t o = 0;
+        for (; o + 8 <= n_out; o += 8)
+            store_eight(to + o, stride, from + o * n_lanes, n_lanes, rows,
+                        bias == NULL ? NULL : bias + o, add);
+        for (; o < n_out; o++)
+            for (size_t i = 0; i < rows; i++) {
+                float value = from[o * n_lanes + i];
+                if (add) value = to[i * stride + o] + value;
+                if (bias != NULL) value += bias[o];
+                to[i * stride + o] = value;
+            }
+    }
+}
+
 static inline float block_scale(const matrix *w, size_t block) {
     return f16_load((const char *)w->scales + block * sizeof(uint16_t));
 }

@@ -40,6 +40,11 @@ typedef struct {
     /* The same for HALF_LANES rows: x [n_k][HALF_LANES], out [n_out][HALF_LANES]. */
     void (*tile_half)(float *out, const float *x, const float *w, size_t w_out, size_t w_k,
                       uint32_t n_out, uint32_t n_k);
+    /* out[row][o] = total[o][row], behind what is there when `add`, before bias[o] unless NULL. out
+     * [n_rows] rows `stride` floats apart, total [n_out][n_lanes]; n_lanes is TILE_LANES or
+     * HALF_LANES, n_rows at most that. */
+    void (*store_tile)(float *out, size_t stride, const float *total, uint32_t n_lanes,
+                       uint32_t n_rows, uint32_t n_out, const float *bias, bool add);
     /* Widens n stored values to f32, from value `first` on in row-major order; of codes whole
      * blocks. */
     void (*widen)(float *out, const matrix *w, size_t first, size_t n);

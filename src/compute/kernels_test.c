@@ -230,6 +230,40 @@ static void widening_across_gives_the_widened_rows_as_columns(void **state) {
     free(got);
 }
 
+/* Every number of rows and outputs up to a few more than a tile; what lies between the rows stays.
+ */
+static void a_stored_tile_is_its_transpose_with_sum_and_bias(void **state) {
+    (void)state;
+    enum { MOST = 35, STRIDE = 41 };
+    float *total = new_floats(MOST * TILE_LANES), *out = new_floats(TILE_LANES * STRIDE);
+    float bias[MOST];
+    for (size_t i = 0; i < MOST * TILE_LANES; i++) total[i] = (float)i / 7.0f;
+    for (size_t o = 0; o < MOST; o++) bias[o] = -1.0f / (float)(o + 3);
+    EACH_TABLE(t) {
+        for (uint32_t n_out = 1; n_out <= MOST; n_out++)
+            for (uint32_t n_rows = 1; n_rows <= TILE_LANES; n_rows++)
+                for (int kind = 0; kind < 4; kind++) {
+                    const bool add = kind % 2 == 1;
+                    const uint32_t n_lanes = n_rows <= HALF_LANES ? HALF_LANES : TILE_LANES;
+                    for (size_t i = 0; i < TILE_LANES * STRIDE; i++) out[i] = (float)i;
+                    t->store_tile(out + 1, STRIDE, total, n_lanes, n_rows, n_out,
+                                  kind < 2 ? NULL : bias, add);
+                    for (size_t i = 0; i < TILE_LANES * STRIDE; i++) {
+                        const size_t row = i / STRIDE, o = i % STRIDE - 1;
+                        float want = (float)i;
+                        if (row < n_rows && i % STRIDE > 0 && o < n_out) {
+                            want = total[o * n_lanes + row];
+                            if (add) want = (float)i + want;
+                            if (kind >= 2) want += bias[o];
+                        }
+                        assert_same_floats(&out[i], &want, 1);
+                    }
+                }
+    }
+    free(total);
+    free(out);
+}
+
 /* A block of INT4 and one of INT6 in which every code has bits of its own, and a block in front. */
 static void packed_codes_come_out_where_they_were_put(void **state) {
     (void)state;
@@ -361,6 +395,7 @@ int main(void) {
         cmocka_unit_test(widening_gives_the_stored_values_at_any_address),
         cmocka_unit_test(a_code_times_its_scale_is_exact),
         cmocka_unit_test(widening_across_gives_the_widened_rows_as_columns),
+        cmocka_unit_test(a_stored_tile_is_its_transpose_with_sum_and_bias),
         cmocka_unit_test(packed_codes_come_out_where_they_were_put),
         cmocka_unit_test(rows_of_every_length_have_the_bits_of_the_scalar_table),
         cmocka_unit_test(the_ceiling_counts_what_it_does),

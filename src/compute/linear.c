@@ -256,19 +256,13 @@ static void multiply_block(const linear_job *j, float *total, const float *x, si
     }
 }
 
-static void store(const linear_job *j, float *to, float value, size_t o) {
-    if (j->mode == LINEAR_ADD) value = *to + value;
-    if (j->bias != NULL) value += j->bias[o];
-    *to = value;
-}
-
 static void store_totals(const linear_job *j, const float *total, const item_range *r) {
-    for (size_t row = 0; row < r->n_rows; row++) {
-        const size_t first = row / TILE_LANES * TILE_LANES;
-        const size_t lanes = lanes_for(min_size(r->n_rows - first, TILE_LANES));
-        const float *from = total + first * r->n_out + (row - first);
-        float *to = j->out + (r->row0 + row) * j->stride + r->out0;
-        for (size_t o = 0; o < r->n_out; o++) store(j, to + o, from[o * lanes], r->out0 + o);
+    for (size_t row = 0; row < r->n_rows; row += TILE_LANES) {
+        const size_t n_rows = min_size(r->n_rows - row, TILE_LANES);
+        j->c->kernels->store_tile(
+            j->out + (r->row0 + row) * j->stride + r->out0, j->stride, total + row * r->n_out,
+            (uint32_t)lanes_for(n_rows), (uint32_t)n_rows, (uint32_t)r->n_out,
+            j->bias == NULL ? NULL : j->bias + r->out0, j->mode == LINEAR_ADD);
     }
 }
 
@@ -326,6 +320,12 @@ static void multiply_group(const linear_job *j, float *total, const float *x, si
         j->c->kernels->tile(total + row * TILE_LANES, weights, x + row * n_k, n_k, 1,
                             (uint32_t)(end - row), n_k);
     }
+}
+
+static void store(const linear_job *j, float *to, float value, size_t o) {
+    if (j->mode == LINEAR_ADD) value = *to + value;
+    if (j->bias != NULL) value += j->bias[o];
+    *to = value;
 }
 
 static void broadcast_item(void *context, size_t item, unsigned worker) {
