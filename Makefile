@@ -42,7 +42,7 @@ MEDIA_LIBS = -lpng -ljpeg -lwebp -lwebpdemux $(VIDEO_LIBS)
 LDLIBS_ALL = -lm -lcrypto $(MEDIA_LIBS) $(LDLIBS)
 # Tests write compressed files of their own.
 TEST_LDLIBS = -lcmocka -lz
-CLI_LIBS = -lcurl -lmicrohttpd
+CLI_LIBS = -lcurl -lmicrohttpd -lzstd
 
 LIB_SRC := $(filter-out %_test.c src/media/$(if $(VIDEO),video_none,video).c,$(wildcard $(patsubst %,src/%/*.c,base text media request checkpoint compute model engine)))
 CLI_SRC := $(filter-out %_test.c,$(wildcard $(patsubst %,src/%/*.c,fetch server cli)))

@@ -135,8 +135,11 @@ static void answer(str bytes) {
             read_chunks(&body, rest);
         else
             buf_add(&body, rest.p, rest.n);
-        h.c.body = (str){body.p, body.n};
-        service_answer(&s, &h.c, &r);
+        if (service_decode(&s, &h.c, &body, &r)) {
+            h.c.body = (str){body.p, body.n};
+            service_answer(&s, &h.c, &r);
+        }
+        service_let_go(&s, &h.c);
     }
     assert(is_documented(r.status));
     if (r.status >= 400) check_error(&r);

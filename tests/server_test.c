@@ -2,6 +2,8 @@
  *
  * A real process on a loopback port of its own, bytes written to sockets by hand, and what comes
  * back. The model is a toy: its numbers mean nothing, but they are the bits that clef_ask gives. */
+#include <zstd.h>
+
 #include "tests/server.h"
 
 /* ---- answers ------------------------------------------------------------------------------- */
@@ -408,6 +410,50 @@ static void pictures_are_held_to_limits_and_never_fetched(void **state) {
     stop(&v);
 }
 
+/* The answer to a body compressed with zstd. */
+static answer post_zstd(const char *line, const char *headers, str plain) {
+    const size_t cap = ZSTD_compressBound(plain.n);
+    char *coded = malloc(cap);
+    assert_non_null(coded);
+    const size_t n = ZSTD_compress(coded, cap, plain.p, plain.n, 1);
+    assert_false(ZSTD_isError(n));
+    char all[200];
+    snprintf(all, sizeof all, "Content-Encoding: zstd\r\n%s", headers);
+    answer a = ask_with(shared.port, line, all, (str){coded, n});
+    free(coded);
+    return a;
+}
+
+static void a_compressed_body_is_read(void **state) {
+    (void)state;
+    answer plain = post(shared.port, REQUEST);
+    answer a = post_zstd("POST /v1/systemone", "", STR(REQUEST));
+    assert_string_equal(a.body, plain.body);
+    expect(a, 200, NULL);
+    done(&plain);
+    expect(ask_with(shared.port, "GET /health", "Content-Encoding: zstd\r\n", (str){NULL, 0}), 200,
+           NULL);
+}
+
+static void a_compressed_body_that_cannot_be_read_is_refused(void **state) {
+    (void)state;
+    static const char ZSTD[] = "Content-Encoding: zstd\r\n";
+    static const char ENVELOPE[] = "POST /accounts/a/ai/run/@cf/cloudflare/clef";
+    expect(ask_with(shared.port, "POST /v1/systemone", ZSTD, STR(REQUEST)), 400,
+           "is not what its Content-Encoding says: no zstd frame");
+    expect(ask_with(shared.port, "POST /v1/systemone", ZSTD, STR("")), 400, "no zstd frame");
+    expect(ask_with(shared.port, ENVELOPE, ZSTD, STR(REQUEST)), 400, "{\"success\": false, ");
+    expect(post_zstd("POST /v1/systemone", "Content-Encoding: gzip\r\n", STR(REQUEST)), 415, NULL);
+    expect(post_zstd("POST /v1/systemone", "", STR("{")), 422, "\"loc\": [\"body\", 1]");
+    /* A few kilobytes that would become a body beyond the limit. */
+    enum { TOO_MANY = (32 << 20) + 1 };
+    char *zeros = calloc(TOO_MANY, 1);
+    assert_non_null(zeros);
+    expect(post_zstd("POST /v1/systemone", "", (str){zeros, TOO_MANY}), 413,
+           "The body has 33554433 bytes; the limit is 33554432");
+    free(zeros);
+}
+
 /* ---- framing ------------------------------------------------------------------------------- */
 
 #define SMUGGLED "GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -704,6 +750,8 @@ int main(void) {
         cmocka_unit_test(a_megabyte_of_nesting_or_id_does_no_harm),
         cmocka_unit_test(a_state_too_long_is_413_unless_cutting_is_asked_for),
         cmocka_unit_test(pictures_are_held_to_limits_and_never_fetched),
+        cmocka_unit_test(a_compressed_body_is_read),
+        cmocka_unit_test(a_compressed_body_that_cannot_be_read_is_refused),
         cmocka_unit_test(bad_framing_is_one_400_and_the_end),
         cmocka_unit_test(a_body_that_breaks_after_its_answer_gets_no_second_one),
         cmocka_unit_test(long_heads_are_414_and_431),

@@ -63,6 +63,8 @@ need libcurl4-openssl-dev compiles "${cc%% *}" '#include <curl/curl.h>
 int main(void) { return curl_version() == NULL; }' -lcurl
 need libmicrohttpd-dev compiles "${cc%% *}" '#include <microhttpd.h>
 int main(void) { return MHD_get_version() == NULL; }' -lmicrohttpd
+need libzstd-dev compiles "${cc%% *}" '#include <zstd.h>
+int main(void) { return ZSTD_versionNumber() == 0; }' -lzstd
 if [ "$stage" != demo ]; then
     need libcmocka-dev compiles "${cc%% *}" '#include <stdarg.h>
 #include <stddef.h>

@@ -169,11 +169,12 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         *data_len = 0;
         return MHD_YES;
     }
-    e->c.body = (str){e->body.p, e->body.n};
-    if (e->failed)
+    if (e->failed) {
         reply_error(&e->r, 503, reply_error_type(503), "The server is short of memory");
-    else
+    } else if (service_decode(h->s, &e->c, &e->body, &e->r)) {
+        e->c.body = (str){e->body.p, e->body.n};
         service_answer(h->s, &e->c, &e->r);
+    }
     return send_reply(e, connection);
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/cpu.h"
 #include "base/memory.h"
+#include "server/coding.h"
 #include "server/decide.h"
 #include "server/generated.h"
 #include "text/pyjson.h"
@@ -159,10 +160,13 @@ static void preflight(const call *c, reply *r) {
     reply_header(r, "Access-Control-Max-Age", "600");
 }
 
-/* Any coding but "identity" would have to be undone first. */
-static bool is_encoded(const call *c) {
+static bool is_zstd(const call *c) {
+    return str_same_word(call_header(c, "content-encoding"), "zstd");
+}
+
+static bool has_other_coding(const call *c) {
     const str coding = call_header(c, "content-encoding");
-    return coding.p != NULL && coding.n > 0 && !str_same_word(coding, "identity");
+    return coding.n > 0 && !str_same_word(coding, "identity") && !is_zstd(c);
 }
 
 /* The length that the head states, or SIZE_MAX; its digits were checked with the framing. */
@@ -185,9 +189,9 @@ static bool refuse_body(const service *s, const call *c, reply *r) {
                     stated_length(c), s->rules.max_body);
         return true;
     }
-    if (is_encoded(c)) {
+    if (has_other_coding(c) || call_count_header(c, "content-encoding") > 1) {
         reply_error(r, 415, reply_error_type(415),
-                    "The body has a Content-Encoding; only identity is read");
+                    "The body has a Content-Encoding that is not read; zstd and identity are");
         return true;
     }
     return false;
@@ -220,6 +224,41 @@ bool service_head(service *s, call *c, reply *r) {
     if (!answer_early(s, c, t, r)) return false;
     if (t->kind == ROUTE_ENVELOPE && r->status >= 400) decide_wrap(r);
     return true;
+}
+
+/* The body as it was before it was compressed; false when *r says what is wrong. */
+static bool decode_body(service *s, call *c, buf *body, reply *r) {
+    const str coded = {body->p, body->n};
+    clef_error why = {0};
+    buf plain = {0};
+    size_t size = 0;
+    clef_status status = coding_size(&size, coded, &why);
+    if (status == CLEF_OK && size > s->rules.max_body) {
+        reply_error(r, 413, reply_error_type(413), "The body has %zu bytes; the limit is %zu", size,
+                    s->rules.max_body);
+        return false;
+    }
+    if (status == CLEF_OK)
+        status = service_hold(s, c, size) ? coding_decode(&plain, size, coded, &why)
+                                          : clef_fail_memory(&why);
+    if (status == CLEF_OK) {
+        buf_free(body);
+        *body = plain;
+        return true;
+    }
+    if (status == CLEF_ERR_MEMORY)
+        reply_error(r, 503, reply_error_type(503), "The server is short of memory");
+    else
+        reply_error(r, 400, reply_error_type(400),
+                    "The body is not what its Content-Encoding says: %s", why.text);
+    return false;
+}
+
+bool service_decode(service *s, call *c, buf *body, reply *r) {
+    const route *t = find_route(c->path);
+    if (!t->post || !is_zstd(c) || decode_body(s, c, body, r)) return true;
+    if (t->kind == ROUTE_ENVELOPE) decide_wrap(r);
+    return false;
 }
 
 /* ---- routes without a model ---------------------------------------------------------------- */

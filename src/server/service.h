@@ -43,6 +43,11 @@ typedef struct {
 /* True when *r is the answer; false when the body is wanted. */
 bool service_head(service *s, call *c, reply *r);
 
+/* Decompresses a whole body in place where its Content-Encoding says so; false when *r is the
+ * answer. */
+bool service_decode(service *s, call *c, buf *body, reply *r);
+
+/* Answers a request whose body, decoded, is in c->body. */
 void service_answer(service *s, call *c, reply *r);
 
 /* Counts bytes that the request will take until service_let_go; false: that is too much. */

@@ -73,6 +73,19 @@ def states_of_all_kinds_and_other_fields_are_taken():
             client.system_one(state=state, questions=ONE, extra_body={"x_trace": 1, "seed": None})
 
 
+def compressed_bodies_are_read():
+    # The SDK compresses from 1,024 bytes on, because backports.zstd is installed.
+    sent = []
+    http_client = httpx2.Client(event_hooks={"request": [lambda r: sent.append(r.headers.get("content-encoding"))]},
+                                timeout=rig.PATIENCE)
+    state = {"text": "word " * 1000}
+    with _client(open_server, http_client=http_client) as client:
+        result = client.system_one(state=state, questions=ONE)
+    assert sent == ["zstd"], sent
+    plain = open_server.answer({"state": state, "questions": {"a": {"type": "noul", "instructions": "Is it so?"}}})
+    assert result.nouls["a"].noul == plain["answers"]["a"]["noul"]
+
+
 def models_are_listed():
     with _client(open_server) as client:
         models = client.models.list().models
