@@ -89,8 +89,8 @@ def schemathesis_finds_nothing():
         done = subprocess.run(
             [os.path.join(os.path.dirname(sys.executable), "schemathesis"), "run", server.url + "/openapi.json",
              "--checks", ",".join(CHECKS), "-H", "Authorization: Bearer the-key", "--seed", "1",
-             "--phases", "examples,coverage,fuzzing", "-n", "6", "--max-time", "45", "--no-color",
-             "--generation-database", "none", "--suppress-health-check", "all", "--request-timeout", "30"],
+             "--phases", "examples,coverage,fuzzing", "-n", "6", "--no-color",
+             "--generation-database", "none", "--suppress-health-check", "all", "--request-timeout", str(rig.PATIENCE)],
             capture_output=True, text=True, cwd=folder)
     print(done.stdout + done.stderr)
     assert done.returncode == 0
