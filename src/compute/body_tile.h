@@ -221,6 +221,26 @@ static void bf16_across(float *out, const char *p, size_t row_bytes, size_t n) {
     }
 }
 
+/* The same for eight outputs of int8 codes, n a multiple of INT8_BLOCK. Four codes of an output
+ * change places together. */
+static void i8_across(float *out, const matrix *w, size_t first, size_t n) {
+    for (size_t k = 0; k < n; k += INT8_BLOCK, out += INT8_BLOCK * TILE_LANES) {
+        f8 fours[8];
+        float scales[8];
+        f8_transpose(fours, (const char *)w->data + first + k, w->n_in);
+        for (size_t o = 0; o < 8; o++)
+            scales[o] = block_scale(w, (first + o * w->n_in + k) / INT8_BLOCK);
+        const f8 scale = f8_load(scales);
+        for (size_t i = 0; i < 8; i++) {
+            float *to = out + 4 * i * TILE_LANES;
+            f8_store(to, f8_mul(f8_byte(fours[i], 0), scale));
+            f8_store(to + TILE_LANES, f8_mul(f8_byte(fours[i], 1), scale));
+            f8_store(to + 2 * TILE_LANES, f8_mul(f8_byte(fours[i], 2), scale));
+            f8_store(to + 3 * TILE_LANES, f8_mul(f8_byte(fours[i], 3), scale));
+        }
+    }
+}
+
 /* The same for n_out <= 8 outputs of any type and n <= LINEAR_BLOCK; zeros for missing outputs. */
 static void any_across(float *out, const matrix *w, size_t first, size_t n_out, size_t n) {
     float rows[LANES * LINEAR_BLOCK] = {0};
@@ -240,6 +260,8 @@ static void widen_across(float *out, const matrix *w, size_t first, uint32_t n_o
         const size_t left = n_out > o ? n_out - o : 0, at = first + o * w->n_in;
         if (w->type == DTYPE_BF16 && left >= LANES && n % 16 == 0) {
             bf16_across(out + o, (const char *)w->data + 2 * at, 2 * (size_t)w->n_in, n);
+        } else if (w->type == DTYPE_I8 && left >= LANES) {
+            i8_across(out + o, w, at, n);
         } else {
             any_across(out + o, w, at, left < LANES ? left : LANES, n);
         }

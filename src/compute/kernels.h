@@ -49,7 +49,8 @@ typedef struct {
      * blocks. */
     void (*widen)(float *out, const matrix *w, size_t first, size_t n);
     /* The same for n_out <= TILE_LANES rows of the weight, n <= LINEAR_BLOCK values of each, laid
-     * across: out [n][TILE_LANES], aligned to 32 bytes, with zeros for missing rows. */
+     * across: out [n][TILE_LANES], aligned to 32 bytes, with zeros for missing rows. Of codes whole
+     * blocks, too. */
     void (*widen_across)(float *out, const matrix *w, size_t first, uint32_t n_out, size_t n);
 
     /* The same for rows that were rounded to integers of `bits` bits (8 or 16); see body_codes.h.

@@ -230,6 +230,30 @@ static void widening_across_gives_the_widened_rows_as_columns(void **state) {
     free(got);
 }
 
+static void codes_across_are_their_rows_as_columns(void **state) {
+    (void)state;
+    enum { N_IN = LINEAR_BLOCK + INT8_BLOCK };
+    static signed char stored[(TILE_LANES + 1) * N_IN + 1];
+    static unsigned char scales[sizeof stored / INT8_BLOCK * 2 + 1];
+    for (size_t i = 0; i < sizeof stored; i++) stored[i] = (signed char)((int)(i * 37 % 255) - 127);
+    for (size_t i = 0; i < sizeof scales; i++) scales[i] = (unsigned char)(i * 11 % 120);
+    const matrix w = {.data = stored + 1, .scales = scales + 1, .type = DTYPE_I8, .n_in = N_IN};
+    float *got = new_floats(TILE_LANES * LINEAR_BLOCK), row[LINEAR_BLOCK];
+    EACH_TABLE(t) {
+        for (uint32_t n = INT8_BLOCK; n <= LINEAR_BLOCK; n += INT8_BLOCK)
+            for (uint32_t n_out = 1; n_out <= TILE_LANES; n_out++) {
+                t->widen_across(got, &w, INT8_BLOCK, n_out, n);
+                for (uint32_t o = 0; o < TILE_LANES; o++) {
+                    memset(row, 0, sizeof row);
+                    if (o < n_out) t->widen(row, &w, INT8_BLOCK + (size_t)o * N_IN, n);
+                    for (uint32_t k = 0; k < n; k++)
+                        assert_same_floats(&got[k * TILE_LANES + o], &row[k], 1);
+                }
+            }
+    }
+    free(got);
+}
+
 /* Every number of rows and outputs up to a few more than a tile; what lies between the rows stays.
  */
 static void a_stored_tile_is_its_transpose_with_sum_and_bias(void **state) {
@@ -395,6 +419,7 @@ int main(void) {
         cmocka_unit_test(widening_gives_the_stored_values_at_any_address),
         cmocka_unit_test(a_code_times_its_scale_is_exact),
         cmocka_unit_test(widening_across_gives_the_widened_rows_as_columns),
+        cmocka_unit_test(codes_across_are_their_rows_as_columns),
         cmocka_unit_test(a_stored_tile_is_its_transpose_with_sum_and_bias),
         cmocka_unit_test(packed_codes_come_out_where_they_were_put),
         cmocka_unit_test(rows_of_every_length_have_the_bits_of_the_scalar_table),

@@ -95,6 +95,11 @@ static inline f8 f8_first_bf16(f8 a) {
 static inline f8 f8_second_bf16(f8 a) {
     return _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32((int)0xFFFF0000u)));
 }
+/* A lane holds four signed bytes: byte i of each, as a number. */
+static inline f8 f8_byte(f8 a, int i) {
+    const __m256i left = _mm256_slli_epi32(_mm256_castps_si256(a), 24 - 8 * i);
+    return _mm256_cvtepi32_ps(_mm256_srai_epi32(left, 24));
+}
 static inline f8 f8_load_bf16(const void *p) {
     const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(p));
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));

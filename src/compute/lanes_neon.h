@@ -104,6 +104,12 @@ static inline f8 f8_second_bf16(f8 a) {
     return (f8){vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(a.lo), mask)),
                 vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(a.hi), mask))};
 }
+/* A lane holds four signed bytes: byte i of each, as a number. */
+static inline f8 f8_byte(f8 a, int i) {
+    const int32x4_t up = vdupq_n_s32(24 - 8 * i);
+    return (f8){vcvtq_f32_s32(vshrq_n_s32(vshlq_s32(vreinterpretq_s32_f32(a.lo), up), 24)),
+                vcvtq_f32_s32(vshrq_n_s32(vshlq_s32(vreinterpretq_s32_f32(a.hi), up), 24))};
+}
 static inline f8 f8_load_bf16(const void *p) {
     uint16x8_t half;
     memcpy(&half, p, sizeof half); /* weights have any alignment */

@@ -128,6 +128,15 @@ static inline f8 f8_second_bf16(f8 a) {
     }
     return a;
 }
+/* A lane holds four signed bytes: byte i of each, as a number. */
+static inline f8 f8_byte(f8 a, int byte) {
+    EACH_LANE {
+        signed char bytes[sizeof(float)];
+        memcpy(bytes, &a.v[i], sizeof bytes);
+        a.v[i] = (float)bytes[byte];
+    }
+    return a;
+}
 /* Eight bf16 values, widened. */
 static inline f8 f8_load_bf16(const void *p) {
     f8 r;
