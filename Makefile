@@ -6,6 +6,7 @@
 #   make check        format, tidy, layers, headers alone, both compilers
 #   make test-slow    the tests that take minutes or the hub's own Python package
 #   make asan tsan    the tests under the sanitizers, in their own build folders
+#   make test-video   the tests of a build that reads video files
 #   make test-arm     the verbs' tests for 64-bit Arm, cross-built, under emulation
 #   make fuzz         every fuzz harness for FUZZ_SECONDS seconds
 #   make clients      the official SDK, a browser and other real clients against the server
@@ -237,6 +238,14 @@ fuzz:
 	  CFLAGS="-fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all" \
 	  LDFLAGS="-fsanitize=address,undefined"
 	@tools/run_fuzz $(FUZZ_SECONDS) $(FUZZ_SRC:%.c=build/fuzz/%)
+
+# What differs in a build with FFmpeg's libraries, and the program and library linked with them.
+VIDEO_TESTS = build/video/src/media/video_test build/video/src/media/media_test
+.PHONY: test-video
+test-video:
+	@VIDEO=1 tools/setup.sh test
+	@$(SUBMAKE) VIDEO=1 B=build/video build/video/clef build/video/libclef.so $(VIDEO_TESTS)
+	@tools/run_tests $(VIDEO_TESTS)
 
 # The verbs on 64-bit Arm, cross-built and run under emulation: the NEON table against the scalar one
 # of that processor, bit for bit, and both against loops in double.
