@@ -850,6 +850,9 @@ static void pictures_are_shown_in_the_order_of_the_options(void **state) {
     r = run(str_of(good), "encode", SEEING, "--image", PICTURE, "--image",
             TESTDATA "media/ratio_201x1.png", NULL);
     failed(&r, 2, "images[1]: 201 x 1 pixels: one side may be at most 200 times the other");
+    r = run(str_of(good), "encode", SEEING, "--max-media-pixels", "308222", "--image", PICTURE,
+            "--image", TESTDATA "media/smooth_640x480.png", NULL);
+    failed(&r, 2, "images[1]: the pictures up to this one have ");
 }
 
 static void a_picture_that_cannot_be_read_gives_one_line_and_status_2(void **state) {

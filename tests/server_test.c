@@ -375,8 +375,9 @@ static void a_state_too_long_is_413_unless_cutting_is_asked_for(void **state) {
 
 static void pictures_are_held_to_limits_and_never_fetched(void **state) {
     (void)state;
-    running v = START("--model", (TESTDATA "toy-vision"), "--max-image-bytes", "1000",
-                      "--max-image-pixels", "1000", "--max-images", "2", "--max-media-pixels", "7");
+    running v =
+        START("--model", (TESTDATA "toy-vision"), "--max-image-bytes", "1000", "--max-image-pixels",
+              "1000", "--max-images", "2", "--max-media-pixels", "8191");
     static const struct {
         const char *images;
         int status;
@@ -387,7 +388,7 @@ static void pictures_are_held_to_limits_and_never_fetched(void **state) {
         {"[\"data:image/png;base64,AAAA\"]", 422, "[\"body\", \"images\", 0]"},
         {"[1]", 422, "[\"body\", \"images\", 0]"},
         {"[\"" PNG "\",\"" PNG "\",\"" PNG "\"]", 422, "at most 2 images, got 3"},
-        {"[\"" PNG "\",\"" PNG "\"]", 422, "have 8 pixels together, the limit is 7"},
+        {"[\"" PNG "\",\"" PNG "\"]", 422, "have 8192 pixels together, the limit is 8191"},
         {"[\"" PNG "\"]", 200, "\"answers\""},
         {"[{\"content_type\":\"image/png\",\"base64\":\"" PNG "\"}]", 200, "\"answers\""},
         {"[{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:image/png;base64," PNG "\"}}]",
@@ -407,6 +408,10 @@ static void pictures_are_held_to_limits_and_never_fetched(void **state) {
                 "{\"state\":\"\",\"images\":[\"iVBORw0KGgoAAAANSUhEUgAAB9AAAAfQCAAAAAC/U5ul\"]"
                 ",\"questions\":{\"q\":{\"type\":\"noul\"}}}"),
            422, "[\"body\", \"images\", 0]");
+    /* The records of a batch are held together, and so are their pictures. */
+#define SEEN "{\"state\":\"\",\"images\":[\"" PNG "\"],\"questions\":{\"q\":{\"type\":\"noul\"}}}"
+    expect(ask_with(v.port, "POST /v1/systemone/batch", "", STR("[" SEEN "," SEEN "]")), 422,
+           "have 8192 pixels together, the limit is 8191");
     stop(&v);
 }
 

@@ -255,7 +255,8 @@ const option_spec option_table[N_OPTIONS] = {
     [OPTION_MAX_PIXELS] = {"max-pixels", VALUE_NUMBER, "N", 1, UINT32_MAX,
                            .commands = BIT(ASK) | BIT(ENCODE) | BIT(SERVE),
                            .help = "Make pictures at most this large, width times height; 1,024 "
-                                   "pixels are a token. Default: the model's bound."},
+                                   "pixels are a token. Default: the model's bound, for "
+                                   "serve 2097152."},
     [OPTION_EXIF_ROTATE] = {"exif-rotate", .commands = BIT(ASK) | BIT(ENCODE) | BIT(SERVE),
                             .help = "Turn pictures as their files say. The reference does not."},
     [OPTION_CHUNK] = {"chunk", VALUE_NUMBER, "N", 1, 4096, .commands = RUNS | BIT(PLAN),
@@ -482,10 +483,11 @@ const option_spec option_table[N_OPTIONS] = {
                                  .help = "Pixels of an image, read from its header before it is "
                                          "decoded. Default 16777216."},
     [OPTION_MAX_MEDIA_PIXELS] = {"max-media-pixels", VALUE_NUMBER, "N", 1, INT64_MAX,
-                                 .commands = BIT(SERVE),
-                                 .help = "Pixels of all images and video frames of a request "
-                                         "together, before they are resized. Default "
-                                         "268435456."},
+                                 .commands = BIT(ASK) | BIT(ENCODE) | BIT(SERVE),
+                                 .help = "The most pixels of all images and video frames of a "
+                                         "request, or of a batch, together: as they are stored, "
+                                         "or resized where that is more. No such bound by "
+                                         "default, for serve 268435456."},
     [OPTION_MAX_BATCH] = {"max-batch", VALUE_NUMBER, "N", 1, 100000, .commands = BIT(SERVE),
                           .help = "Requests in one body of /v1/systemone/batch. Default 256; a "
                                   "batch also has to fit into the queue."},

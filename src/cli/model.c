@@ -68,6 +68,7 @@ clef_ask_options model_ask_options(const args *a) {
                                   a->command == COMMAND_ASK || a->command == COMMAND_ENCODE,
                               .grid = (clef_grid)o[OPTION_GRID].choice,
                               .max_pixels = o[OPTION_MAX_PIXELS].number,
+                              .max_decoded_pixels = o[OPTION_MAX_MEDIA_PIXELS].number,
                               .exif_rotate = o[OPTION_EXIF_ROTATE].given};
 }
 

@@ -23,6 +23,7 @@ enum {
     DEFAULT_HELD = 256 << 20, /* of all requests at once, or eight of the largest bodies */
     VALUES_BYTES = 64 << 20,  /* a million values of JSON */
     DEFAULT_CACHE = 1 << 30,
+    DEFAULT_PIXELS = 2 << 20, /* 1920 x 1088 stay; a phone's photo costs twenty times as much */
     GIVE_BACK_EVERY_S = 5
 };
 
@@ -58,6 +59,7 @@ static service_rules rules_of(const args *a) {
                   .origins = o[OPTION_ALLOW_ORIGIN].list,
                   .n_origins = o[OPTION_ALLOW_ORIGIN].n_list},
     };
+    r.ask.max_pixels = number(a, OPTION_MAX_PIXELS, DEFAULT_PIXELS);
     r.ask.max_picture_bytes = number(a, OPTION_MAX_IMAGE_BYTES, 12 << 20);
     r.ask.max_picture_pixels = number(a, OPTION_MAX_IMAGE_PIXELS, 16 << 20);
     r.ask.max_decoded_pixels = number(a, OPTION_MAX_MEDIA_PIXELS, 256 << 20);

@@ -86,9 +86,10 @@ static clef_status picture_sides(uint32_t *out_h, uint32_t *out_w, const image *
         return check_whole_blocks(i->h, i->w, factor, where, err);
     }
     const bool own = kwargs->image.max_pixels > 0;
-    const uint64_t least = own ? kwargs->image.min_pixels : r->image_min_pixels;
+    uint64_t least = own ? kwargs->image.min_pixels : r->image_min_pixels;
     uint64_t most = own ? kwargs->image.max_pixels : r->image_max_pixels;
     if (o->max_pixels > 0 && o->max_pixels < most) most = o->max_pixels;
+    if (least > most) least = most; /* a request may not ask for more than its caller allows */
     return resize_image_sides(out_h, out_w, i->h, i->w, factor, least, most, where, err);
 }
 

@@ -321,6 +321,20 @@ static void the_caller_s_limit_lowers_the_size(void **state) {
     arena_free(&mem);
 }
 
+static void a_request_cannot_raise_the_caller_s_limit(void **state) {
+    (void)state;
+    arena mem = {0};
+    const media_ref ref = {.form = MEDIA_PATH, .data = STR(MEDIA "smooth_33x31.png")};
+    const media_kwargs huge = {.image = {.min_pixels = 4000000, .max_pixels = 4000000}};
+    const media_options options = {
+        .rules = &RULES, .allow_paths = true, .kwargs = &huge, .max_pixels = 65536};
+    media_item item = {0};
+    assert_int_equal(media_load(&item, &ref, &options, &mem, NULL), CLEF_OK);
+    assert_int_equal(item.grid.h, 16);
+    assert_int_equal(item.grid.w, 18); /* rounded up, as the least size is */
+    arena_free(&mem);
+}
+
 /* 64 x 64 pixels that are to be 100,000,000: 97,969 tokens and 300 MB. */
 static void more_tokens_than_a_record_has_are_refused_before_resizing(void **state) {
     (void)state;
@@ -489,6 +503,7 @@ int main(void) {
         cmocka_unit_test(without_resizing_sides_have_to_fit),
         cmocka_unit_test(without_resizing_a_small_picture_stays_small),
         cmocka_unit_test(the_caller_s_limit_lowers_the_size),
+        cmocka_unit_test(a_request_cannot_raise_the_caller_s_limit),
         cmocka_unit_test(more_tokens_than_a_record_has_are_refused_before_resizing),
         cmocka_unit_test(pixels_of_all_pictures_together_are_bounded),
         cmocka_unit_test(pixels_that_resizing_makes_count_as_well),
