@@ -305,13 +305,12 @@ static void a_wrong_key_file_leaves_the_keys_and_the_log_is_opened_again(void **
 typedef struct {
     uint16_t port;
     int first, n;
-    const char *fault;
+    char fault[600]; /* empty: none */
 } client;
 
 /* Asks and checks: a question's id is in its answer, a wrong body is refused. */
 static void *be_client(void *user) {
     client *c = user;
-    static char broken[] = "no connection", wrong[] = "another answer";
     for (int i = 0; i < c->n; i++) {
         char body[160], want[40];
         snprintf(body, sizeof body, "{\"state\":\"s\",\"questions\":{\"q%d\":{\"type\":\"%s\"}}}",
@@ -323,13 +322,15 @@ static void *be_client(void *user) {
                    strlen(body), body);
         const int fd = connect_to(c->port);
         if (fd < 0) {
-            c->fault = broken;
+            snprintf(c->fault, sizeof c->fault, "no connection");
+            buf_free(&bytes);
             return NULL;
         }
         send_all(fd, (str){bytes.p, bytes.n});
         answer a = finish(fd);
         if (a.status != (i % 3 == 0 ? 422 : 200) || a.n != 1 || strstr(a.body, want) == NULL)
-            c->fault = wrong;
+            snprintf(c->fault, sizeof c->fault, "%d answers%s to %s: %.400s", a.n,
+                     a.closed ? "" : " in a minute", body, a.text.p);
         done(&a);
         buf_free(&bytes);
     }
@@ -369,12 +370,12 @@ static void a_hundred_clients_get_their_own_answers(void **state) {
     pthread_t threads[CLIENTS];
     client clients[CLIENTS];
     for (int i = 0; i < CLIENTS; i++) {
-        clients[i] = (client){v.port, i * EACH, EACH, NULL};
+        clients[i] = (client){v.port, i * EACH, EACH, ""};
         assert_int_equal(pthread_create(&threads[i], NULL, be_client, &clients[i]), 0);
     }
     for (int i = 0; i < CLIENTS; i++) pthread_join(threads[i], NULL);
     for (int i = 0; i < CLIENTS; i++)
-        if (clients[i].fault != NULL) fail_msg("client %d: %s", i, clients[i].fault);
+        if (clients[i].fault[0] != '\0') fail_msg("client %d: %s", i, clients[i].fault);
     await_metric(v.port, "clef_connections", 1);
     stop(&v);
 }
@@ -383,7 +384,7 @@ static void a_hundred_clients_get_their_own_answers(void **state) {
 
 static void sigterm_answers_what_is_there_and_ends_with_0(void **state) {
     (void)state;
-    running v = START("--model", TOY, "--chunk", "4");
+    running v = START("--model", TOY, "--chunk", "4", "--grace", "300");
     buf bytes = long_request(0, 4000);
     const int fd = connect_to(v.port);
     send_all(fd, (str){bytes.p, bytes.n});
