@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Half an hour of everything at once against `clef serve`, and a report of what came of it.
 
-    bench/soak.py [--minutes 30] [--report docs/soak.md] [--program ./clef] [--connections 64] [--no-fault]
-                  [--seed 1]
+    bench/soak.py [--minutes 30] [--report docs/soak.md] [--program ./clef] [--alone ./clef]
+                  [--connections 64] [--no-fault] [--seed 1]
 
 Starts the server with a toy checkpoint on a free loopback port, and sends it for that long from 64
 connections: valid requests of all kinds and sizes, invalid ones, oversized ones, broken framing, clients
@@ -694,6 +694,7 @@ def main():
     p.add_argument("--minutes", type=float, default=30)
     p.add_argument("--connections", type=int, default=64)
     p.add_argument("--program", default=os.path.join(ROOT, "clef"))
+    p.add_argument("--alone", help="a program that answers alone what --program has to answer, when that is a slow one")
     p.add_argument("--report", default=os.path.join(ROOT, "docs", "soak.md"), help="a file, or - for standard output")
     p.add_argument("--no-fault", action="store_true", help="leave memory alone: sanitizers cannot do without")
     p.add_argument("--seed", type=int, default=1)
@@ -704,7 +705,7 @@ def main():
     rng = random.Random(o.seed)
     with tempfile.TemporaryDirectory(prefix="clef-soak-") as folder:
         say("asking each request alone")
-        alone = Server(o.program, folder, model, "--max-length", MAX_LENGTH, "--cache-bytes", 0, "--answer-cache-bytes", 0,
+        alone = Server(o.alone or o.program, folder, model, "--max-length", MAX_LENGTH, "--cache-bytes", 0, "--answer-cache-bytes", 0,
                        "--max-body", MAX_BODY)
         known = Known(alone, rng, 300)
         bursts = Known(alone, rng, 0)
