@@ -11,6 +11,7 @@
 #include "checkpoint/codes.h"
 #include "checkpoint/safetensors.h"
 #include "clef.h"
+#include "compute/kernels.h"
 #include "tests/folder.h"
 #include "tests/shard.h"
 
@@ -267,12 +268,10 @@ static const char body[] =
     "{\"tech\":\"Faults\",\"billing\":\"Charges\",\"other\":null}},"
     "\"urgency\":{\"type\":\"score\",\"criteria\":[\"This week\",\"Tomorrow\",\"Today\"]}}}";
 
-static clef_engine *open_engine(const char *model, const char *kernels, unsigned threads,
-                                uint32_t chunk) {
+static clef_engine *open_engine(const clef_options *o) {
     clef_engine *e = NULL;
     clef_error err = {0};
-    const clef_options o = {.model = model, .kernels = kernels, .threads = threads, .chunk = chunk};
-    if (clef_open(&e, &o, &err) != CLEF_OK) fail_msg("%s", err.text);
+    if (clef_open(&e, o, &err) != CLEF_OK) fail_msg("%s", err.text);
     return e;
 }
 
@@ -283,52 +282,75 @@ static clef_answer *answer(clef_engine *e) {
     return a;
 }
 
-static void assert_same_bits(const clef_answer *a, const clef_answer *b) {
+static bool same_bits(const clef_answer *a, const clef_answer *b) {
     size_t n = 0, m = 0;
     const clef_option *x = clef_answer_options(a, &n), *y = clef_answer_options(b, &m);
     assert_true(n == m && n == 8);
-    for (size_t i = 0; i < n; i++) assert_memory_equal(&x[i].logit, &y[i].logit, sizeof x->logit);
+    bool same = true;
+    for (size_t i = 0; i < n; i++)
+        same = same && memcmp(&x[i].logit, &y[i].logit, sizeof x->logit) == 0;
+    return same;
 }
 
-static void check_bits(const char *model) {
-    clef_engine *e = open_engine(model, "scalar", 1, 512);
-    clef_answer *reference = answer(e);
-    clef_close(e);
-    static const struct {
-        const char *kernels;
-        unsigned threads;
-        uint32_t chunk;
-    } ways[] = {{NULL, 1, 512}, {NULL, 2, 33}, {NULL, 3, 7}};
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        e = open_engine(model, ways[i].kernels, ways[i].threads, ways[i].chunk);
-        clef_answer *a = answer(e);
-        assert_same_bits(a, reference);
-        clef_answer_free(a);
-        clef_close(e);
-    }
-    e = open_engine(model, NULL, 2, 0);
+/* One engine answers the body alone or between two others. */
+static void check_answer(const clef_options *o, bool company, const clef_answer *reference) {
     static const char other[] =
         "{\"model\":\"m\",\"state\":1,\"questions\":{\"q\":{\"type\":\"noul\"}}}";
     const clef_request batch[3] = {
         {other, strlen(other)}, {body, strlen(body)}, {other, strlen(other)}};
     clef_answer *out[3] = {0};
-    assert_int_equal(clef_ask_batch(e, NULL, batch, 3, out, NULL), CLEF_OK);
-    assert_same_bits(out[1], reference);
+    clef_engine *e = open_engine(o);
+    assert_int_equal(
+        clef_ask_batch(e, NULL, company ? batch : batch + 1, company ? 3 : 1, out, NULL), CLEF_OK);
+    if (!same_bits(out[company], reference))
+        fail_msg("%s, precision %d, table %s, %u threads, chunk %u%s: other bits", o->model,
+                 (int)o->precision, o->kernels, o->threads, o->chunk,
+                 company ? ", in a batch" : "");
     for (int i = 0; i < 3; i++) clef_answer_free(out[i]);
-    clef_answer_free(reference);
     clef_close(e);
+}
+
+/* Every table of this processor, with every way to cut the work; the scalar table, which is slow,
+ * with the last of them. */
+static void check_bits(const char *model, clef_precision precision) {
+    static const struct {
+        unsigned threads;
+        uint32_t chunk;
+        bool company;
+    } ways[] = {{1, 1, false}, {2, 512, false}, {2, 64, true},
+                {3, 7, true},  {1, 512, true},  {2, 33, true}};
+    enum { N_WAYS = sizeof ways / sizeof *ways };
+    clef_options o = {.model = model, .threads = 1, .chunk = 512, .precision = precision};
+    clef_engine *e = open_engine(&o);
+    clef_answer *reference = answer(e);
+    clef_close(e);
+    const kernel_table *table;
+    for (size_t t = 0; (table = kernels_at(t)) != NULL; t++)
+        for (size_t i = table == &kernels_scalar ? N_WAYS - 1 : 0; i < N_WAYS; i++) {
+            o.kernels = table->name;
+            o.threads = ways[i].threads;
+            o.chunk = ways[i].chunk;
+            check_answer(&o, ways[i].company, reference);
+        }
+    clef_answer_free(reference);
 }
 
 static void every_format_answers_with_the_same_bits_everywhere(void **state) {
     (void)state;
-    EACH_FORMAT(i) check_bits(at(formats[i].name));
+    check_bits(TOY, CLEF_PRECISION_EXACT);
+    EACH_FORMAT(i) check_bits(at(formats[i].name), CLEF_PRECISION_EXACT);
+}
+
+static void fast_answers_of_every_format_have_the_same_bits_everywhere(void **state) {
+    (void)state;
+    EACH_FORMAT(i) check_bits(at(formats[i].name), CLEF_PRECISION_FAST);
 }
 
 static void the_gate_accepts_int8_and_refuses_what_is_narrower(void **state) {
     (void)state;
     static const char *const fixture = HELD_OUT;
     EACH_FORMAT(i) {
-        clef_engine *e = open_engine(at(formats[i].name), NULL, 2, 0);
+        clef_engine *e = open_engine(&(clef_options){.model = at(formats[i].name), .threads = 2});
         int holds = -1;
         char *table = NULL, *report = NULL;
         clef_error err = {0};
@@ -346,7 +368,7 @@ static void the_gate_accepts_int8_and_refuses_what_is_narrower(void **state) {
 static void the_weights_as_recorded_pass_and_red_arms_are_caught(void **state) {
     (void)state;
     static const char *const fixture = HELD_OUT;
-    clef_engine *e = open_engine(TOY, NULL, 2, 0);
+    clef_engine *e = open_engine(&(clef_options){.model = TOY, .threads = 2});
     int holds = 0;
     char *table = NULL, *report = NULL;
     const clef_gate_options o = {.red = 1};
@@ -527,31 +549,115 @@ static void scales_that_are_not_positive_numbers_are_refused(void **state) {
         }
 }
 
-static void a_flipped_byte_of_a_scale_is_found(void **state) {
-    (void)state;
-    copy_to_bad("int4");
-    const long at_scale = offset_of("bad", DOWN_5 "_scale", 0);
+/* The first byte of a tensor of "bad". */
+static void flip_byte(const char *name) {
+    const long offset = offset_of("bad", name, 0);
     FILE *f = fopen(at("bad/" SHARD), "rb");
     assert_non_null(f);
-    assert_int_equal(fseek(f, at_scale, SEEK_SET), 0);
+    assert_int_equal(fseek(f, offset, SEEK_SET), 0);
     const unsigned char flipped = (unsigned char)(fgetc(f) ^ 1);
     fclose(f);
-    put("bad/" SHARD, at_scale, &flipped, 1);
-    assert_bad("the content of tensor '" DOWN_5 "_scale' is not the one");
+    put("bad/" SHARD, offset, &flipped, 1);
+}
+
+static void a_flipped_byte_of_a_scale_is_found(void **state) {
+    (void)state;
+    static const char *const models[] = {"int6", "int4", "int4mix"};
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+        copy_to_bad(models[m]);
+        flip_byte(DOWN_5 "_scale");
+        assert_bad("the content of tensor '" DOWN_5 "_scale' is not the one");
+    }
+    copy_to_bad("tables");
+    flip_byte("lm_head.weight_scale");
+    assert_bad("the content of tensor 'lm_head.weight_scale' is not the one");
+}
+
+/* Rows and blocks of a tensor change places in the header. */
+static void swap_shape(const char *name, const char *dtype_text, int rows, int blocks) {
+    shell("sed -i 's/\\(\"%s\":{\"dtype\":\"%s\",\"shape\":\\[\\)%d,%d/\\1%d,%d/' '%s/" SHARD "'",
+          name, dtype_text, rows, blocks, blocks, rows, at("bad"));
 }
 
 static void a_wrong_number_of_blocks_is_refused(void **state) {
     (void)state;
-    copy_to_bad("int4"); /* 64 rows of 3 blocks of 16 bytes */
-    shell("sed -i 's/\\(\"" DOWN_5
-          "\":{\"dtype\":\"U8\",\"shape\":\\[\\)64,48/\\148,64/' '%s/" SHARD "'",
-          at("bad"));
-    assert_bad("'" DOWN_5 "' has shape [48, 64], wanted [64, 96]");
-    copy_to_bad("int4");
-    shell("sed -i 's/\\(\"" DOWN_5
-          "_scale\":{\"dtype\":\"F16\",\"shape\":\\[\\)64,3/\\13,64/' '%s/" SHARD "'",
-          at("bad"));
-    assert_bad("_scale' is F16 [3, 64], wanted F16 [64, 3]: a scale for each block");
+    static const struct {
+        const char *model;
+        int bytes; /* of a row: 3 blocks of 16 or 24 */
+    } kinds[] = {{"int4", 48}, {"int6", 72}};
+    for (size_t k = 0; k < 2; k++) {
+        char words[200];
+        copy_to_bad(kinds[k].model);
+        swap_shape(DOWN_5, "U8", 64, kinds[k].bytes);
+        snprintf(words, sizeof words, "'" DOWN_5 "' has shape [%d, 64], wanted [64, 96]",
+                 kinds[k].bytes);
+        assert_bad(words);
+        copy_to_bad(kinds[k].model);
+        swap_shape(DOWN_5 "_scale", "F16", 64, 3);
+        assert_bad("_scale' is F16 [3, 64], wanted F16 [64, 3]: a scale for each block");
+    }
+}
+
+static void a_folder_cut_short_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *command, *words;
+    } cuts[] = {
+        {"rm bundle.json", "bundle.json is missing, and weights are codes"},
+        {"truncate -s 1000 bundle.json", "bundle.json"},
+        {"rm " SHARD, SHARD},
+        {"truncate -s -1 " SHARD, SHARD},
+        {"rm model.safetensors.index.json", "model.safetensors"},
+    };
+    static const char *const models[] = {"int6", "int4", "int4mix", "tables"};
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++)
+        for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+            copy_to_bad(models[m]);
+            shell("cd '%s' && %s", at("bad"), cuts[i].command);
+            clef_engine *e = NULL;
+            clef_error err = {0};
+            const clef_options o = {.model = at("bad")};
+            assert_int_not_equal(clef_open(&e, &o, &err), CLEF_OK);
+            assert_says(&err, cuts[i].words);
+        }
+}
+
+static void a_bundle_of_another_version_is_refused(void **state) {
+    (void)state;
+    static const char *const models[] = {"int6", "int4"};
+    for (size_t m = 0; m < 2; m++) {
+        copy_to_bad(models[m]);
+        shell("sed -i 's/\"version\": 2/\"version\": 1/' '%s/bundle.json'", at("bad"));
+        clef_engine *e = NULL;
+        clef_error err = {0};
+        const clef_options o = {.model = at("bad")};
+        assert_int_equal(clef_open(&e, &o, &err), CLEF_ERR_UNSUPPORTED);
+        assert_says(&err, "version 1, this program reads version 2: convert the model again");
+    }
+}
+
+/* The other model differs in a bit of one weight. */
+static void files_of_another_model_in_the_same_format_are_found(void **state) {
+    (void)state;
+    shell("cp -r " TOY " '%s'", at("neighbour"));
+    safetensors *st = open_weights(TOY);
+    const long offset = shard_offset(st, DOWN_5, 0);
+    const unsigned char *first = safetensors_find(st, str_of(DOWN_5))->data;
+    const unsigned char flipped = (unsigned char)(*first ^ 1);
+    safetensors_close(st);
+    put("neighbour/model.safetensors", offset, &flipped, 1);
+    EACH_FORMAT(i) {
+        const clef_convert_options o = options_of(i, at("neighbour"), "neighbours");
+        convert(&o);
+        static const char *const files[] = {SHARD, "bundle.json"};
+        for (size_t f = 0; f < 2; f++) {
+            copy_to_bad(formats[i].name);
+            shell("cp '%s/%s' '%s'", at("neighbours"), files[f], at("bad"));
+            assert_bad("its header is not the one that bundle.json lists: the file was changed, "
+                       "damaged, or comes from another conversion");
+        }
+        folder_remove(at("neighbours"));
+    }
 }
 
 static void a_format_that_the_weight_does_not_have_is_refused(void **state) {
@@ -605,6 +711,7 @@ int main(void) {
         cmocka_unit_test(the_result_tells_sizes_bits_and_the_worst_matrix),
         cmocka_unit_test(info_tells_bits_and_losses),
         cmocka_unit_test(every_format_answers_with_the_same_bits_everywhere),
+        cmocka_unit_test(fast_answers_of_every_format_have_the_same_bits_everywhere),
         cmocka_unit_test(the_gate_accepts_int8_and_refuses_what_is_narrower),
         cmocka_unit_test(the_weights_as_recorded_pass_and_red_arms_are_caught),
         cmocka_unit_test(a_source_of_several_shards_gives_the_same_weights),
@@ -613,6 +720,9 @@ int main(void) {
         cmocka_unit_test(scales_that_are_not_positive_numbers_are_refused),
         cmocka_unit_test(a_flipped_byte_of_a_scale_is_found),
         cmocka_unit_test(a_wrong_number_of_blocks_is_refused),
+        cmocka_unit_test(a_folder_cut_short_is_refused),
+        cmocka_unit_test(a_bundle_of_another_version_is_refused),
+        cmocka_unit_test(files_of_another_model_in_the_same_format_are_found),
         cmocka_unit_test(a_format_that_the_weight_does_not_have_is_refused),
         cmocka_unit_test(a_shard_of_another_format_is_found),
         cmocka_unit_test(what_is_converted_is_not_converted_again),

@@ -67,26 +67,6 @@ static size_t ask(float *logits, const clef_options *o, int alone) {
     return n;
 }
 
-static void threads_chunks_tables_and_company_do_not_change_fast_bits(void **state) {
-    (void)state;
-    static const clef_options others[] = {{.threads = 2},
-                                          {.threads = 3, .chunk = 7},
-                                          {.threads = 1, .chunk = 1},
-                                          {.threads = 2, .chunk = 33},
-                                          {.threads = 1, .kernels = "scalar"}};
-    float want[MOST_OPTIONS] = {0}, got[MOST_OPTIONS] = {0};
-    clef_options o = {.model = int8_model, .threads = 1, .precision = CLEF_PRECISION_FAST};
-    const size_t n = ask(want, &o, 1);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        for (int alone = 0; alone < 2; alone++) {
-            o = others[i];
-            o.model = int8_model;
-            o.precision = CLEF_PRECISION_FAST;
-            assert_int_equal(ask(got, &o, alone), n);
-            assert_memory_equal(got, want, n * sizeof *want);
-        }
-}
-
 static void fast_is_near_exact_but_not_the_same(void **state) {
     (void)state;
     float exact[MOST_OPTIONS] = {0}, fast[MOST_OPTIONS] = {0};
@@ -136,7 +116,6 @@ static void an_unknown_precision_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_chunks_tables_and_company_do_not_change_fast_bits),
         cmocka_unit_test(fast_is_near_exact_but_not_the_same),
         cmocka_unit_test(the_gate_accepts_fast_on_the_held_out_set),
         cmocka_unit_test(a_model_without_codes_is_refused),
