@@ -9,6 +9,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
+
 /* A record between its first and its last row. */
 typedef struct {
     sequence seq;
@@ -243,7 +245,8 @@ void batch_finish(batch *b, const model *m, workspace *ws) {
         assert(r->head.n_fed == item->in.n_tokens);
         release_record(r);
         if (item->sight != NULL) sight_let_go(item->sight);
-        sequence_close(&r->seq); /* the largest state goes before the head's buffers come */
+        sequence_close(&r->seq); /* the largest state goes before the head's buffers come, */
+        memory_give_back();      /* and what the C library kept of it would stand beside them */
         item->status = head_finish(&r->head, m, ws, item->logits, item->probabilities, &item->err);
         close_record(r);
     }
