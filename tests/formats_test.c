@@ -286,10 +286,12 @@ static bool same_bits(const clef_answer *a, const clef_answer *b) {
     size_t n = 0, m = 0;
     const clef_option *x = clef_answer_options(a, &n), *y = clef_answer_options(b, &m);
     assert_true(n == m && n == 8);
-    bool same = true;
-    for (size_t i = 0; i < n; i++)
-        same = same && memcmp(&x[i].logit, &y[i].logit, sizeof x->logit) == 0;
-    return same;
+    float logits[2][8];
+    for (size_t i = 0; i < n; i++) {
+        logits[0][i] = x[i].logit;
+        logits[1][i] = y[i].logit;
+    }
+    return memcmp(logits[0], logits[1], n * sizeof(float)) == 0;
 }
 
 /* One engine answers the body alone or between two others. */

@@ -23,7 +23,7 @@
 
 #define PEAK BUILD_DIR "tools/peak"
 
-static const char *const toys[] = {"toy-r2", "toy-two-layers", "toy-real-heads"};
+static const char *const toys[] = {"toy-r2", "toy-two-layers", "toy-real-heads", "gate/toy-blocks"};
 
 /* Runs a command line of the test's own; its first lines come back in `out`. */
 static int run(char *out, size_t size, const char *command) {
@@ -37,11 +37,10 @@ static int run(char *out, size_t size, const char *command) {
 }
 
 /* The bytes that `mode` prints for a record of *tokens tokens, which becomes its true length, and
- * what `pictures` adds: "", or " N FILE WIDTH HEIGHT". */
-static double bytes_of(const char *mode, const char *toy, unsigned long *tokens,
-                       const char *pictures) {
+ * what `more` adds: "", or more words for peak.c behind a blank. */
+static double bytes_of(const char *mode, const char *toy, unsigned long *tokens, const char *more) {
     char command[600], out[256], *end = out;
-    snprintf(command, sizeof command, PEAK " %s %s %lu%s 2>&1", mode, toy, *tokens, pictures);
+    snprintf(command, sizeof command, PEAK " %s %s %lu%s 2>&1", mode, toy, *tokens, more);
     if (run(out, sizeof out, command) != 0) fail_msg("%s: %s", command, out);
     *tokens = strtoul(out, &end, 10);
     const double bytes = strtod(end, NULL);
@@ -52,11 +51,11 @@ static double bytes_of(const char *mode, const char *toy, unsigned long *tokens,
 /* Pages, blocks and the kernel's counters are this coarse: it decides for runs under 3 MiB. */
 static const double grain = 384 * 1024;
 
-static void compare(const char *dir, unsigned long tokens, const char *pictures) {
-    const double measured = bytes_of("run", dir, &tokens, pictures);
-    const double planned = bytes_of("plan", dir, &tokens, pictures);
+static void compare(const char *dir, unsigned long tokens, const char *more) {
+    const double measured = bytes_of("run", dir, &tokens, more);
+    const double planned = bytes_of("plan", dir, &tokens, more);
     print_message("%s, %lu tokens%s: planned %.2f MiB, measured %.2f MiB, ratio %.3f\n", dir,
-                  tokens, pictures, planned / 1048576, measured / 1048576, planned / measured);
+                  tokens, more, planned / 1048576, measured / 1048576, planned / measured);
     assert_true(planned >= measured);
     assert_true(planned <= 1.15 * measured || planned - measured <= grain);
 }
@@ -70,6 +69,33 @@ static void the_plan_is_never_below_the_peak_and_at_most_15_percent_above(void *
             snprintf(dir, sizeof dir, TESTDATA "%s", toys[t]);
             compare(dir, lengths[i], ""); /* 64 becomes the least possible */
         }
+}
+
+/* 700 tokens share chunks with the next record, multiples of 512 do not. */
+static void the_plan_holds_for_batches(void **state) {
+    (void)state;
+    static const unsigned long lengths[] = {64, 512, 700, 4096};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
+        compare(TESTDATA "toy-real-heads", lengths[i], " batch=4");
+    compare(TESTDATA "toy-real-heads", 64, " batch=8");
+}
+
+static void the_plan_holds_for_every_format_exact_and_fast(void **state) {
+    (void)state;
+    const folder home = folder_new();
+    for (int f = CLEF_FORMAT_INT8MIX; f <= CLEF_FORMAT_INT4; f++) {
+        char out[300];
+        clef_error err = {0};
+        snprintf(out, sizeof out, "%s/format%d", home.path, f);
+        const clef_convert_options o = {
+            .model = TESTDATA "gate/toy-blocks", .out = out, .format = (clef_format)f};
+        if (clef_convert(&o, NULL, &err) != CLEF_OK) fail_msg("%s", err.text);
+        compare(out, 64, "");
+        compare(out, 512, " fast");
+        compare(out, 4096, "");
+        if (f == CLEF_FORMAT_INT8) compare(out, 16384, " fast");
+    }
+    folder_remove(home.path);
 }
 
 /* A toy whose pictures keep their sizes: once the tower takes most, once the record does. */
@@ -126,10 +152,13 @@ static void a_plan_follows_tokens_chunk_and_batch(void **state) {
     const clef_plan_result small = plan("toy-r2", 64, NULL);
     assert_true(small.workspace_bytes < one.workspace_bytes);
     assert_int_equal(small.sequence_bytes, one.sequence_bytes);
-    const clef_plan_result four = plan("toy-r2", 512, &(clef_plan_options){.batch = 4});
+    /* Records of as many tokens as a chunk follow one another, others share chunks. */
+    assert_int_equal(plan("toy-r2", 512, &(clef_plan_options){.batch = 4}).live, 1);
+    const clef_plan_result four =
+        plan("toy-r2", 512, &(clef_plan_options){.tokens = 511, .batch = 4});
     assert_int_equal(four.live, 2);
     assert_true(four.total_bytes - four.opened_bytes >
-                one.total_bytes - one.opened_bytes + one.sequence_bytes);
+                one.total_bytes - one.opened_bytes + four.sequence_bytes);
     /* Short records share a chunk, but no more than eight hold their state at once. */
     assert_int_equal(plan("toy-r2", 512, &(clef_plan_options){.tokens = 16, .batch = 99}).live, 8);
     const clef_plan_result wide = plan("toy-r2", 512, &(clef_plan_options){.options = 2000});
@@ -322,6 +351,8 @@ static void what_is_kept_gives_way_to_a_request(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plan_is_never_below_the_peak_and_at_most_15_percent_above),
+        cmocka_unit_test(the_plan_holds_for_batches),
+        cmocka_unit_test(the_plan_holds_for_every_format_exact_and_fast),
         cmocka_unit_test(the_plan_counts_pictures_and_the_tower),
         cmocka_unit_test(what_cannot_fit_is_refused_with_figures_unless_forced),
         cmocka_unit_test(a_plan_follows_tokens_chunk_and_batch),

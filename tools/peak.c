@@ -1,14 +1,14 @@
 /* peak.c - plans a run and runs it: what was said and what was held, for tests/plan_test.c.
  *
- * Usage: peak plan|run|force DIR TOKENS [N FILE WIDTH HEIGHT]
+ * Usage: peak plan|run|force DIR TOKENS [fast] [batch=N] [N FILE WIDTH HEIGHT]
  *
  * The record has one noul question over a state that makes it TOKENS long (the least possible when
- * that is more), and on top of that N times the picture FILE. Prints its tokens and the bytes that
- * clef_plan reckons with, or that asking took: each in a process of its own, as one would disturb
- * the other. Measured is the most memory without a file behind it: the largest resident size ever
- * minus the mapped files' share at the end, which only grows, or what was seen between two chunks
- * if that is more. Exit status 3 when the run was refused: the sentence is on standard error; force
- * asks for the run all the same. */
+ * that is more), and on top of that N times the picture FILE; a batch has it N times. Prints its
+ * tokens and the bytes that clef_plan reckons with, or that asking took: each in a process of its
+ * own, as one would disturb the other. Measured is the most memory without a file behind it: the
+ * largest resident size ever minus the mapped files' share at the end, which only grows, or what
+ * was seen between two chunks if that is more. Exit status 3 when the run was refused: the sentence
+ * is on standard error; force asks for the run all the same. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "base/memory.h"
 #include "clef.h"
 
-enum { MAX_PICTURES = 16 };
+enum { MAX_PICTURES = 16, MAX_BATCH = 64 };
 
 /* One picture, n times. */
 typedef struct {
@@ -63,10 +63,11 @@ static size_t count_tokens(clef_engine *e, const buf *body, clef_error *err) {
     return n;
 }
 
-static int plan(const clef_options *options, size_t tokens, const pictures *shown,
+static int plan(const clef_options *options, size_t tokens, size_t batch, const pictures *shown,
                 clef_error *err) {
     clef_plan_result r;
     const clef_plan_options wanted = {.tokens = (uint32_t)tokens,
+                                      .batch = (uint32_t)batch,
                                       .questions = 1,
                                       .options = 2,
                                       .images = shown->sizes,
@@ -76,8 +77,12 @@ static int plan(const clef_options *options, size_t tokens, const pictures *show
     return 0;
 }
 
-static int run(const clef_options *options, size_t tokens, const pictures *shown, int any_memory,
-               clef_error *err) {
+static int run(const clef_options *options, size_t tokens, size_t batch, const pictures *shown,
+               int any_memory, clef_error *err) {
+    /* Static: what is not touched takes no memory. */
+    static clef_request requests[MAX_BATCH];
+    static clef_answer *answers[MAX_BATCH];
+    static clef_error errs[MAX_BATCH];
     clef_engine *e = NULL;
     buf body = {0};
     write_request(&body, 1);
@@ -86,17 +91,20 @@ static int run(const clef_options *options, size_t tokens, const pictures *shown
     if (least == 0) return 2;
     if (tokens < least) tokens = least;
     write_request(&body, tokens - least + 1);
-    clef_answer *answer = NULL;
+    for (size_t i = 0; i < batch; i++) requests[i] = (clef_request){body.p, body.n};
     uint64_t most = 0;
     const clef_ask_options ask = {.any_memory = any_memory,
                                   .progress = watch,
                                   .user = &most,
                                   .images = shown->paths,
                                   .n_images = shown->n};
-    if (clef_ask(e, &ask, body.p, body.n, &answer, err) != CLEF_OK) return 3;
+    if (clef_ask_batch(e, &ask, requests, batch, answers, errs) != CLEF_OK) {
+        *err = errs[0];
+        return 3;
+    }
     const uint64_t peak = 1024 * (status_kib("VmHWM:") - status_kib("RssFile:"));
     printf("%zu %llu\n", tokens, (unsigned long long)(peak > most ? peak : most));
-    clef_answer_free(answer);
+    for (size_t i = 0; i < batch; i++) clef_answer_free(answers[i]);
     clef_close(e);
     buf_free(&body);
     return 0;
@@ -104,18 +112,30 @@ static int run(const clef_options *options, size_t tokens, const pictures *shown
 
 int main(int argc, char **argv) {
     clef_error err = {0};
-    pictures shown = {.n = argc == 8 ? strtoul(argv[4], NULL, 10) : 0};
-    if ((argc != 4 && argc != 8) || shown.n > MAX_PICTURES) return 2;
-    for (size_t i = 0; i < shown.n; i++) {
-        shown.paths[i] = argv[5];
-        shown.sizes[i][0] = (uint32_t)strtoul(argv[6], NULL, 10);
-        shown.sizes[i][1] = (uint32_t)strtoul(argv[7], NULL, 10);
-    }
-    const clef_options options = {.model = argv[2], .threads = 2};
+    pictures shown = {0};
+    size_t batch = 1;
+    if (argc < 4) return 2;
+    clef_options options = {.model = argv[2], .threads = 2};
     const size_t tokens = strtoul(argv[3], NULL, 10);
-    const int status = strcmp(argv[1], "plan") == 0
-                           ? plan(&options, tokens, &shown, &err)
-                           : run(&options, tokens, &shown, strcmp(argv[1], "force") == 0, &err);
+    int i = 4;
+    if (i < argc && strcmp(argv[i], "fast") == 0) {
+        options.precision = CLEF_PRECISION_FAST;
+        i++;
+    }
+    if (i < argc && strncmp(argv[i], "batch=", 6) == 0) batch = strtoul(argv[i++] + 6, NULL, 10);
+    if (i + 4 == argc) {
+        shown.n = strtoul(argv[i], NULL, 10);
+        for (size_t k = 0; k < shown.n && k < MAX_PICTURES; k++) {
+            shown.paths[k] = argv[i + 1];
+            shown.sizes[k][0] = (uint32_t)strtoul(argv[i + 2], NULL, 10);
+            shown.sizes[k][1] = (uint32_t)strtoul(argv[i + 3], NULL, 10);
+        }
+        i = argc;
+    }
+    if (i != argc || shown.n > MAX_PICTURES || batch > MAX_BATCH) return 2;
+    const int status = strcmp(argv[1], "plan") == 0 ? plan(&options, tokens, batch, &shown, &err)
+                                                    : run(&options, tokens, batch, &shown,
+                                                          strcmp(argv[1], "force") == 0, &err);
     if (status != 0) fprintf(stderr, "peak: %s\n", err.text);
     return status;
 }

@@ -262,3 +262,15 @@ uint32_t batch_live(uint32_t chunk, uint32_t n_tokens, size_t n) {
     if (live > STEP_SEGMENTS) live = STEP_SEGMENTS;
     return (uint32_t)(live < n ? live : n);
 }
+
+uint32_t batch_live_equal(uint32_t chunk, uint32_t n_tokens, size_t n) {
+    const uint64_t total = (uint64_t)n * n_tokens;
+    uint64_t live = 1;
+    /* Steps begin at multiples of a chunk; after n_tokens of them they meet the records anew. */
+    for (uint64_t i = 0; i < n_tokens && i * chunk < total; i++) {
+        const uint64_t begin = i * chunk, end = total - begin < chunk ? total : begin + chunk;
+        const uint64_t here = (end - 1) / n_tokens - begin / n_tokens + 1;
+        if (here > live) live = here;
+    }
+    return live < STEP_SEGMENTS ? (uint32_t)live : STEP_SEGMENTS;
+}

@@ -74,4 +74,7 @@ bool batch_complete(const batch *b);
  * rows. */
 uint32_t batch_live(uint32_t chunk, uint32_t n_tokens, size_t n);
 
+/* The same for records that all have n_tokens, which is often less. */
+uint32_t batch_live_equal(uint32_t chunk, uint32_t n_tokens, size_t n);
+
 #endif

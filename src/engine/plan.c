@@ -38,7 +38,8 @@ static size_t times_plus(size_t a, size_t n, size_t b) {
     return size_mul(&product, a, n) && size_add(&sum, product, b) ? sum : SIZE_MAX;
 }
 
-plan_sizes plan_run(const config *cfg, uint32_t chunk, const head_input *in, size_t n) {
+plan_sizes plan_run(const config *cfg, uint32_t chunk, const head_input *in, size_t n,
+                    uint32_t live) {
     const size_t total = times_plus(in->n_tokens, n, 0);
     const uint32_t rows = (uint32_t)least(chunk, total);
     const head_sizes head = head_bytes(cfg, in);
@@ -46,7 +47,7 @@ plan_sizes plan_run(const config *cfg, uint32_t chunk, const head_input *in, siz
                     .sequence = sequence_bytes(cfg, in->n_tokens),
                     .head = head.run,
                     .finish = head.finish,
-                    .live = batch_live(rows, in->n_tokens, n)};
+                    .live = live};
     const size_t heads = times_plus(p.head, p.live, p.workspace);
     const size_t computing = times_plus(p.sequence, p.live, heads);
     const size_t finishing = times_plus(p.sequence, p.live - 1, times_plus(p.finish, 1, heads));
@@ -83,7 +84,9 @@ static size_t worst(const plan_sizes *p, sight_sizes seen, size_t all_rows, uint
 }
 
 size_t plan_need(const clef_engine *e, const batch_item *items, size_t n) {
-    const plan_sizes p = plan_run(&e->cfg, e->chunk, longest_of(items, n), n);
+    const head_input *longest = longest_of(items, n);
+    const uint32_t live = batch_live(e->chunk, longest->n_tokens, n);
+    const plan_sizes p = plan_run(&e->cfg, e->chunk, longest, n, live);
     sight_sizes most = {0};
     size_t all_rows = 0;
     for (size_t i = 0; i < n; i++) {
@@ -180,7 +183,8 @@ static clef_status plan(clef_plan_result *out, clef_engine *e, const clef_option
     const uint32_t rows = (uint32_t)least(e->chunk, times_plus(out->tokens, out->batch, 0));
     /* A record that sees is finished before the next one is placed. */
     const size_t together = wanted->n_images > 0 ? 1 : out->batch;
-    const plan_sizes p = plan_run(&e->cfg, e->chunk, &in, together);
+    const plan_sizes p = plan_run(&e->cfg, e->chunk, &in, together,
+                                  batch_live_equal(e->chunk, in.n_tokens, together));
     out->threads = compute_threads(e->c);
     out->chunk = e->chunk;
     out->live = p.live;

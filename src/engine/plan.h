@@ -6,13 +6,15 @@
 #include "engine/engine.h"
 
 /* The most that `n` records with these counts hold at once while they run in chunks of `chunk`
- * rows, in bytes; SIZE_MAX when no machine has that much. */
+ * rows and `live` of them have rows in a chunk, in bytes; SIZE_MAX when no machine has that much.
+ */
 typedef struct {
     size_t workspace, sequence, head, finish; /* sequence and head: one record */
     uint32_t live;                            /* records that hold their state at once */
     size_t run;                               /* all of it, at the worst moment */
 } plan_sizes;
-plan_sizes plan_run(const config *cfg, uint32_t chunk, const head_input *in, size_t n);
+plan_sizes plan_run(const config *cfg, uint32_t chunk, const head_input *in, size_t n,
+                    uint32_t live);
 
 /* What the worker threads touch of their scratch in chunks of up to `rows`, in bytes. */
 size_t plan_scratch(const config *cfg, unsigned threads, uint32_t rows);
