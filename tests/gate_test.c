@@ -474,6 +474,16 @@ static void a_bad_fixture_is_refused_naming_file_and_place(void **state) {
          "records[0].questions[0].option_spans: an array"},
         {"\"probs\": [", "\"probs\": [\"a\", ", "records[0].questions[0].probs: an array"},
         {"\"probs\": [0.", "\"probs\": [1.", "records[0].questions[0].probs"},
+        {"\"n_image_tokens\": 0", "\"n_image_tokens\": 4294967296",
+         "records[0].n_image_tokens: a number"},
+        {"\"n_image_tokens\": 0", "\"image_files\": \"a.png\"",
+         "records[0].image_files: a string, wanted an array"},
+        {"\"n_image_tokens\": 0", "\"image_files\": [7]",
+         "records[0].image_files: a number, wanted strings"},
+        {"\"n_image_tokens\": 0", "\"image_files\": [\"../a.png\"]",
+         "records[0].image_files: an array, wanted names without a folder"},
+        {"\"n_image_tokens\": 0", "\"image_files\": [\"a.png\"], \"image_sha256\": []",
+         "records[0].image_sha256: an array, wanted one for each file"},
         {"\"probs\"", "\"chances\"", "records[0].questions[0].probs: missing"},
     };
     const folder f = folder_new();
@@ -493,7 +503,14 @@ static void a_bad_fixture_is_refused_naming_file_and_place(void **state) {
             fail_msg("change %zu: status %d, %s", i, o.status, o.err.text);
         done(&o);
     }
-    outcome o = gate(e, NULL, folder_path(&f, "nothing.json"));
+    buf deep = {0};
+    for (int i = 0; i < 100000; i++) buf_add_char(&deep, '[');
+    folder_write(&f, "fixture.json", (str){deep.p, deep.n});
+    buf_free(&deep);
+    outcome o = gate(e, NULL, folder_path(&f, "fixture.json"));
+    assert_int_equal(o.status, CLEF_ERR_FORMAT);
+    done(&o);
+    o = gate(e, NULL, folder_path(&f, "nothing.json"));
     assert_int_equal(o.status, CLEF_ERR_IO);
     done(&o);
     clef_close(e);

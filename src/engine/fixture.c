@@ -180,7 +180,9 @@ static clef_status get_texts(str *out, uint32_t n, const place *at, const json *
 
 static clef_status read_image_files(fixture_run *out, const place *at, const json *record) {
     const json *files = json_get(record, STR("image_files"));
-    if (files == NULL || files->n == 0) return CLEF_OK;
+    if (files == NULL || files->kind == JSON_NULL) return CLEF_OK;
+    if (files->kind != JSON_ARRAY) return wrong(at, "image_files", files, "an array");
+    if (files->n == 0) return CLEF_OK;
     str *names = arena_alloc(at->mem, files->n, sizeof *names);
     str *hashes = arena_alloc(at->mem, files->n, sizeof *hashes);
     if (names == NULL || hashes == NULL) return clef_fail_memory(at->err);
