@@ -216,7 +216,7 @@ asan:
 THREAD_TESTS = src/base/pool_test.c src/server/answers_test.c src/server/keys_test.c src/compute/compute_test.c src/compute/linear_test.c \
                src/compute/attend_test.c src/compute/delta_test.c src/fetch/get_test.c \
                src/fetch/verify_test.c tests/api_test.c \
-               tests/queue_test.c
+               tests/queue_test.c tests/server_test.c
 tsan:
 	@tools/setup.sh test
 	@$(SUBMAKE) run-tests B=build/tsan TEST_SRC="$(THREAD_TESTS)" \
