@@ -83,13 +83,19 @@ static clef_status picture_sides(uint32_t *out_h, uint32_t *out_w, const image *
     if (kwargs->image.keep_size) {
         *out_h = i->h;
         *out_w = i->w;
-        return check_whole_blocks(i->h, i->w, factor, where, err);
+        TRY(check_whole_blocks(i->h, i->w, factor, where, err));
+        if (o->max_pixels == 0 || (uint64_t)i->h * i->w <= o->max_pixels) return CLEF_OK;
+        return clef_fail(err, CLEF_ERR_LIMIT,
+                         "%s: %u x %u pixels with do_resize false, the limit is %llu pixels", where,
+                         i->w, i->h, (unsigned long long)o->max_pixels);
     }
     const bool own = kwargs->image.max_pixels > 0;
     uint64_t least = own ? kwargs->image.min_pixels : r->image_min_pixels;
     uint64_t most = own ? kwargs->image.max_pixels : r->image_max_pixels;
     if (o->max_pixels > 0 && o->max_pixels < most) most = o->max_pixels;
-    if (least > most) least = most; /* a request may not ask for more than its caller allows */
+    /* A request may not ask for more than its caller allows. Without a caller's bound a least size
+     * above the most is the request's own, and read as the reference reads it. */
+    if (o->max_pixels > 0 && o->max_pixels < least) least = o->max_pixels;
     return resize_image_sides(out_h, out_w, i->h, i->w, factor, least, most, where, err);
 }
 

@@ -335,6 +335,38 @@ static void a_request_cannot_raise_the_caller_s_limit(void **state) {
     arena_free(&mem);
 }
 
+static void a_picture_kept_at_its_size_is_held_to_the_caller_s_limit(void **state) {
+    (void)state;
+    arena mem = {0};
+    clip c = make_clip(1, 64, 64, 1);
+    const media_kwargs kept = {.image.keep_size = true};
+    media_options options = {.rules = &RULES, .kwargs = &kept, .max_pixels = 64 * 64};
+    media_item item = {0};
+    clef_error err = {0};
+    assert_int_equal(media_load(&item, &c.frames[0], &options, &mem, &err), CLEF_OK);
+    options.max_pixels--;
+    assert_int_equal(media_load(&item, &c.frames[0], &options, &mem, &err), CLEF_ERR_LIMIT);
+    assert_string_equal(err.text, "images[0]: 64 x 64 pixels with do_resize false, the limit is "
+                                  "4095 pixels");
+    free_clip(&c);
+    arena_free(&mem);
+}
+
+/* As the reference has it: too small for the least is enlarged, whatever the most. */
+static void without_the_caller_s_limit_a_least_size_above_the_most_stands(void **state) {
+    (void)state;
+    arena mem = {0};
+    clip c = make_clip(1, 64, 64, 1);
+    const media_kwargs crossed = {.image = {.min_pixels = 65536, .max_pixels = 4096}};
+    const media_options options = {.rules = &RULES, .kwargs = &crossed};
+    media_item item = {0};
+    assert_int_equal(media_load(&item, &c.frames[0], &options, &mem, NULL), CLEF_OK);
+    assert_int_equal(item.grid.h, 16);
+    assert_int_equal(item.grid.w, 16);
+    free_clip(&c);
+    arena_free(&mem);
+}
+
 /* 64 x 64 pixels that are to be 100,000,000: 97,969 tokens and 300 MB. */
 static void more_tokens_than_a_record_has_are_refused_before_resizing(void **state) {
     (void)state;
@@ -504,6 +536,8 @@ int main(void) {
         cmocka_unit_test(without_resizing_a_small_picture_stays_small),
         cmocka_unit_test(the_caller_s_limit_lowers_the_size),
         cmocka_unit_test(a_request_cannot_raise_the_caller_s_limit),
+        cmocka_unit_test(a_picture_kept_at_its_size_is_held_to_the_caller_s_limit),
+        cmocka_unit_test(without_the_caller_s_limit_a_least_size_above_the_most_stands),
         cmocka_unit_test(more_tokens_than_a_record_has_are_refused_before_resizing),
         cmocka_unit_test(pixels_of_all_pictures_together_are_bounded),
         cmocka_unit_test(pixels_that_resizing_makes_count_as_well),
