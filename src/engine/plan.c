@@ -154,7 +154,8 @@ static clef_status plan_pictures(picture_sizes *out, uint32_t *n_tokens, const c
         if (tower > sum.seen.tower) sum.seen.tower = tower;
         sum.seen.rows += vision_rows(grid) * (size_t)e->cfg.hidden * sizeof(float);
         sum.pixels += (size_t)h * w * CHANNELS;
-        const size_t loading = (size_t)side[0] * side[1] * LOADING_PIXEL_BYTES;
+        const size_t stored = times_plus(side[0], side[1], 0);
+        const size_t loading = times_plus(stored, LOADING_PIXEL_BYTES, 0);
         if (loading > sum.loading) sum.loading = loading;
         tokens += vision_rows(grid) + 2;
     }
@@ -203,9 +204,10 @@ static clef_status plan(clef_plan_result *out, clef_engine *e, const clef_option
     const size_t all_rows = times_plus(shown.seen.rows, out->batch, 0);
     out->picture_bytes = times_plus(shown.seen.tower, 1, shown.seen.rows);
     const size_t run = worst(&p, shown.seen, all_rows, row_store_room(e->store), out->batch);
-    out->total_bytes = times_plus(run > shown.loading ? run : shown.loading, 1,
-                                  out->opened_bytes + out->scratch_bytes + out->cache_bytes);
+    out->total_bytes = times_plus(run > shown.loading ? run : shown.loading, 1, out->opened_bytes);
+    out->total_bytes = times_plus(out->scratch_bytes, 1, out->total_bytes);
     out->total_bytes = times_plus(out->request_bytes, 1, out->total_bytes);
+    out->total_bytes = times_plus(out->cache_bytes, 1, out->total_bytes);
     const memory_room room = memory_available();
     out->available_bytes = room.bytes;
     snprintf(out->limit, sizeof out->limit, "%s", room.name);
