@@ -9,7 +9,7 @@
 clef_status coding_size(size_t *out, str coded, clef_error *err);
 
 /* Decodes it into *out, an empty buffer, in memory of the stated `size`. CLEF_ERR_INPUT when it is
- * broken or not of that size. */
+ * broken or not of that size, CLEF_ERR_MEMORY. */
 clef_status coding_decode(buf *out, size_t size, str coded, clef_error *err);
 
 #endif
