@@ -10,9 +10,9 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "tests/oom.h"
+#include "tests/rest.h"
 
 enum { MAX_ITEMS = 1000, MAX_THREADS = 7 };
 
@@ -89,26 +89,15 @@ static void an_unused_pool_closes(void **state) {
     pool_close(NULL);
 }
 
-/* Seconds of processor time of all threads of this process. */
-static double spent(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Before its first round, and after it. */
 static void idle_workers_take_no_processor_time(void **state) {
     (void)state;
-    const struct timespec rest = {.tv_nsec = 300000000};
     pool *p = NULL;
     assert_int_equal(pool_open(&p, 3, NULL), CLEF_OK);
     for (int round = 0; round < 2; round++) {
         meeting m = {.n_threads = 3};
         if (round > 0) pool_run(p, 3, meet, &m);
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* until all are asleep */
-        const double before = spent();
-        nanosleep(&rest, NULL);
-        assert_true(spent() - before < 0.003);
+        assert_true(rest_comes(CLOCK_PROCESS_CPUTIME_ID));
     }
     pool_close(p);
 }
