@@ -126,10 +126,10 @@ typedef enum {
 
 /* Called on the asking thread with tokens done and to do: after each of the request's steps, and
  * about every 50 ms while it waits or runs, then with the same numbers as before; and with 0 and 0
- * as often while its pictures are read, before all that. Return nonzero to
- * stop (a picture's tokens count twice: the tower sees them, then the model): the request leaves
- * the queue at once, or the run after the step under way. The request's next step waits for the
- * callback; other requests do not. */
+ * as often while its pictures are read, before all that, though not while one is resized or a WebP
+ * is decoded. A picture's tokens count twice: the tower sees them, then the model. Return nonzero
+ * to stop: the request leaves the queue at once, or the run after the step under way. The request's
+ * next step waits for the callback; other requests do not. */
 typedef int clef_progress(void *user, size_t done, size_t total);
 
 /* All zero is the default. */

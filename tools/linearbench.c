@@ -165,8 +165,8 @@ static float *new_rows(arena *mem) {
 }
 
 int main(int argc, char **argv) {
-    arena mem = {
-        0}; /* as the engine has its rows, on large pages; weights on a file's small ones */
+    /* Rows lie on large pages, as the engine's do; weights on small ones, as a mapped file's. */
+    arena mem = {0};
     const buffers b = {new_rows(&mem),
                        {new_rows(&mem), new_rows(&mem), new_rows(&mem)},
                        new_rows(&mem),

@@ -102,7 +102,8 @@ typedef struct {
      * this one is known: tokens, and pixels, decoded or resized. 0: no bound. */
     uint64_t max_rows, rows_before;
     uint64_t max_total_pixels, pixels_before;
-    interrupt stop; /* asked between pictures and frames, and every few rows while one is decoded */
+    interrupt stop; /* asked between pictures and frames, and every few rows while one is decoded,
+                     * but for WebP */
 } media_options;
 
 /* ---- the result ----------------------------------------------------------------------------- */

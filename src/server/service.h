@@ -2,7 +2,8 @@
  *
  * A request comes in two steps. service_head sees the head and may answer at once (a wrong path, a
  * missing key, a length beyond the limit), so that a body which will be refused is never read.
- * Otherwise service_answer gets the whole body and blocks until there is an answer. */
+ * Otherwise service_decode undoes the compression of the whole body, and service_answer blocks
+ * until there is an answer. */
 #ifndef SERVER_SERVICE_H
 #define SERVER_SERVICE_H
 
