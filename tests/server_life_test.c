@@ -171,6 +171,29 @@ static void a_client_that_is_too_slow_is_408(void **state) {
     stop(&v);
 }
 
+/* More clients than the server looks at in one turn, whose requests come while it stands still. */
+static void a_server_that_was_held_up_does_not_blame_its_clients(void **state) {
+    (void)state;
+    enum { CLIENTS = 100, KINDS = 3, HEAD_SECONDS = 8 };
+    running v = START("--model", TOY, "--head-seconds", "8");
+    const str request = STR(POST_HEAD "Connection: close\r\nContent-Length: 2\r\n\r\n{}");
+    const size_t before[KINDS] = {0, 20, request.n - 1}; /* nothing, part of a head, of a body */
+    int fds[CLIENTS];
+    for (int i = 0; i < CLIENTS; i++) {
+        fds[i] = connect_to(v.port);
+        assert_true(fds[i] >= 0);
+        send_all(fds[i], (str){request.p, before[i % KINDS]});
+    }
+    await_metric(v.port, "clef_connections", CLIENTS + 1);
+    kill(v.pid, SIGSTOP);
+    for (int i = 0; i < CLIENTS; i++)
+        send_all(fds[i], (str){request.p + before[i % KINDS], request.n - before[i % KINDS]});
+    nap((HEAD_SECONDS + 1) * 1000);
+    kill(v.pid, SIGCONT);
+    for (int i = 0; i < CLIENTS; i++) expect(finish(fds[i]), 422, "Field required");
+    stop(&v);
+}
+
 static void connections_beyond_the_limit_are_503(void **state) {
     (void)state;
     running v = START("--model", TOY, "--max-connections", "4");
@@ -549,6 +572,7 @@ int main(void) {
         cmocka_unit_test(a_request_past_its_deadline_is_503),
         cmocka_unit_test(two_hundred_slow_clients_hold_nobody_up),
         cmocka_unit_test(a_client_that_is_too_slow_is_408),
+        cmocka_unit_test(a_server_that_was_held_up_does_not_blame_its_clients),
         cmocka_unit_test(connections_beyond_the_limit_are_503),
         cmocka_unit_test(without_descriptors_the_server_waits_and_does_not_spin),
         cmocka_unit_test(an_idle_server_takes_no_processor_time),

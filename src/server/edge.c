@@ -436,6 +436,22 @@ static bool is_idle(const connection *c) {
     return c->n_up == 0 && c->n_down == 0 && !wire_is_inside(&c->w);
 }
 
+typedef enum { IN_TIME, OVER, TOO_SLOW } verdict;
+
+static verdict judge(edge *g, const connection *c, double now) {
+    const double body_s = (double)c->n_body / BODY_BYTES_PER_S;
+    const bool blocked = c->n_up == UP_BYTES; /* by the routes, not by the client */
+    const bool inside = wire_is_inside(&c->w);
+    const double passed = now - c->since;
+    const bool silent = !inside && c->inner.fd < 0 && !c->inner_done && passed > g->o.head_s;
+    const bool last_call = atomic_load(&g->stopping) && is_idle(c) && passed > LAST_CALL_S &&
+                           atomic_load(&g->s->counts.in_flight) == 0;
+    if (silent || last_call) return OVER;
+    return inside && !blocked && passed > g->o.head_s + body_s ? TOO_SLOW : IN_TIME;
+}
+
+/* A process that was held up comes to the clock before it has come to every socket. So nobody is
+ * judged before what waits there was read. */
 static void check_time(edge *g, connection *c, double now) {
     if (c->lingering) {
         if (now > c->linger_until) c->dead = true;
@@ -446,16 +462,12 @@ static void check_time(edge *g, connection *c, double now) {
         return;
     }
     if (c->client_done) return;
-    const double body_s = (double)c->n_body / BODY_BYTES_PER_S;
-    const bool blocked = c->n_up == UP_BYTES; /* by the routes, not by the client */
-    const bool inside = wire_is_inside(&c->w);
-    const double passed = now - c->since;
-    const bool silent = !inside && c->inner.fd < 0 && !c->inner_done && passed > g->o.head_s;
-    const bool last_call = atomic_load(&g->stopping) && is_idle(c) && passed > LAST_CALL_S &&
-                           atomic_load(&g->s->counts.in_flight) == 0;
-    if (silent || last_call)
+    if (judge(g, c, now) != IN_TIME) read_client(g, c);
+    if (c->dead) return;
+    const verdict v = c->client_done ? IN_TIME : judge(g, c, now);
+    if (v == OVER)
         kill_connection(c);
-    else if (inside && !blocked && passed > g->o.head_s + body_s)
+    else if (v == TOO_SLOW)
         refuse(c, 408, c->n_body > 0 ? "its body came too slowly" : "its head came too slowly");
     settle(g, c);
 }
