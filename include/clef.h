@@ -154,7 +154,8 @@ typedef struct {
     size_t n_images, n_videos;
     int read_files; /* nonzero: file: URLs in the request are read too; not for strangers' */
     clef_grid grid;
-    uint64_t max_pixels; /* pictures are made at most this large; 0: the model's bound */
+    uint64_t max_pixels; /* pictures, not videos, are made at most this large, but for the rounding
+                            of their sides to whole tokens; 0: the model's bound */
     int exif_rotate;     /* nonzero: turn pictures as their files say; the reference does not */
     uint64_t max_picture_bytes, max_picture_pixels; /* of a file; more is CLEF_ERR_LIMIT; 0: 64 MiB
                                                        and 178,956,970 */

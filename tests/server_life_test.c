@@ -6,6 +6,15 @@
 #include "tests/rest.h"
 #include "tests/server.h"
 
+/* gcc says it by macros, clang by features. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define SANITIZED 0
+#endif
+
 /* ---- load ---------------------------------------------------------------------------------- */
 
 /* A request that takes the toy a while: unique by `i`, with a state of about `tokens` tokens. */
@@ -280,7 +289,7 @@ static void an_idle_server_takes_no_processor_time(void **state) {
 /* The address space has room for what a connection needs but not for a thread's stack. */
 static void without_a_thread_a_request_is_503(void **state) {
     (void)state;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if SANITIZED
     skip(); /* a sanitizer ends the server that gets no memory */
 #endif
     running v = START("--model", TOY);

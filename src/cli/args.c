@@ -254,9 +254,9 @@ const option_spec option_table[N_OPTIONS] = {
                              "native."},
     [OPTION_MAX_PIXELS] = {"max-pixels", VALUE_NUMBER, "N", 1, UINT32_MAX,
                            .commands = BIT(ASK) | BIT(ENCODE) | BIT(SERVE),
-                           .help = "Make pictures at most this large, width times height; 1,024 "
-                                   "pixels are a token. Default: the model's bound, for "
-                                   "serve 2097152."},
+                           .help = "Make pictures at most about this large, width times height; "
+                                   "1,024 pixels are a token. Videos keep the model's bound. "
+                                   "Default: the model's, for serve 2097152."},
     [OPTION_EXIF_ROTATE] = {"exif-rotate", .commands = BIT(ASK) | BIT(ENCODE) | BIT(SERVE),
                             .help = "Turn pictures as their files say. The reference does not."},
     [OPTION_CHUNK] = {"chunk", VALUE_NUMBER, "N", 1, 4096, .commands = RUNS | BIT(PLAN),

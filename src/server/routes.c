@@ -192,6 +192,7 @@ static bool refuse_body(const service *s, const call *c, reply *r) {
     if (has_other_coding(c) || call_count_header(c, "content-encoding") > 1) {
         reply_error(r, 415, reply_error_type(415),
                     "The body has a Content-Encoding that is not read; zstd and identity are");
+        reply_header(r, "Accept-Encoding", "zstd"); /* RFC 9110, section 15.5.16 */
         return true;
     }
     return false;
