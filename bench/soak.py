@@ -14,7 +14,7 @@ What has to hold, else the exit status is 1:
   - every valid request is answered once, with its own id, by the bytes that it gets when it is asked alone
     of a server without caches, or is refused with 429 (full queue), or with 503 while memory is short;
   - every other request gets the status that the protocol says, and no status is 5xx but those 503;
-  - memory that no file stands behind is flat within 2 % after the first third of the time, by when the stored
+  - memory that no file stands behind rises by at most 2 % after the first third of the time, by when the stored
     states have long filled the little room they get here, and the number of open descriptors is the same
     whenever nobody is connected;
   - 200 clients that send a byte and wait leave a normal request answered within a second;
@@ -651,7 +651,7 @@ def report(o, soak, readings, loris_s, kept, status, load, took, began):
          not soak.wrong),
         ("some were refused with 429, some with 503 while memory was short, and the server went on",
          "%d, %d" % (refused[429], refused[503]), refused[429] > 0 and (o.no_fault or refused[503] > 0)),
-        ("memory flat within 2 % after the first third", "%+.2f %% (%.1f to %.1f MiB, medians of a fifth)" % grown,
+        ("memory rises by at most 2 % after the first third", "%+.2f %% (%.1f to %.1f MiB, medians of a fifth)" % grown,
          grown[0] <= 2 if o.minutes >= ENOUGH_MINUTES else None),
         ("the stored states had reached their bound by then", "%.1f %% of it, the median from there on" % (100 * full),
          full > 0.9 if o.minutes >= ENOUGH_MINUTES else None),
