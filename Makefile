@@ -8,11 +8,13 @@
 #   make asan tsan    the tests under the sanitizers, in their own build folders
 #   make test-video   the tests of a build that reads video files
 #   make test-arm     the verbs' tests for 64-bit Arm, cross-built, under emulation
+#   make test-avx512  the same for AVX-512, on an emulated machine; slow
 #   make fuzz         every fuzz harness for FUZZ_SECONDS seconds
 #   make clients      the official SDK, a browser and other real clients against the server
 #   make parity       the long comparisons against CPython and the reference tokenizer
 #   make bench        the measured table of the README, MODEL=DIR
 #   make install      PREFIX=/usr/local, DESTDIR=; make uninstall takes it away again
+#   make tools        the benches and makers of toys in build/tools
 #   make t-NAME       the tests of one module, such as t-json
 #   make clean        removes whatever was built and fetched
 #
