@@ -29,8 +29,9 @@ echo "\$ ./clef ask --model $toy < $request"
 
 say "These numbers mean nothing: the toy's weights are random. It only shows that everything runs."
 cat << 'END'
-With the real checkpoint, a folder with the 19 files of Cloudflare/clef-flash (19 GB):
+With the real checkpoint, which the first line fetches (19.1 GB):
 
+    ./clef get Cloudflare/clef-flash --dir ./clef-flash
     ./clef info ./clef-flash
     ./clef ask --model ./clef-flash --request examples/request.json --pretty
 
@@ -39,5 +40,5 @@ As a server, with a page to try it at http://127.0.0.1:8423 (the toy will do too
     ./clef serve --model ./clef-flash
     curl -s http://127.0.0.1:8423/v1/systemone -d @examples/request.json
 
-A copy in the local hub cache is found by its name: --model Cloudflare/clef-flash
+Without --dir it goes into the local hub cache and is found by its name: --model Cloudflare/clef-flash
 END
