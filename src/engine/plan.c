@@ -75,12 +75,14 @@ static const head_input *longest_of(const batch_item *items, size_t n) {
 }
 
 /* The worst moment of a run of n records of which one at a time sees: at its pictures, or at its
- * rows. `all_rows` of pictures come by in all, and up to `room` bytes of them are kept. */
+ * rows. `all_rows` of pictures come by in all; up to `room` bytes of them are kept, beside those of
+ * the record that sees. */
 static size_t worst(const plan_sizes *p, sight_sizes seen, size_t all_rows, uint64_t room,
                     size_t n) {
     const size_t seeing = times_plus(seen.tower, 1, n > 1 ? p->workspace : 0);
-    const size_t kept = least(all_rows, room > SIZE_MAX ? SIZE_MAX : (size_t)room);
-    return times_plus(seen.rows > kept ? seen.rows : kept, 1, seeing > p->run ? seeing : p->run);
+    const size_t kept = room > SIZE_MAX ? SIZE_MAX : (size_t)room;
+    return times_plus(least(all_rows, times_plus(seen.rows, 1, kept)), 1,
+                      seeing > p->run ? seeing : p->run);
 }
 
 size_t plan_need(const clef_engine *e, const batch_item *items, size_t n) {

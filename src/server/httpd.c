@@ -80,7 +80,7 @@ static exchange *exchange_new(service *s, struct MHD_Connection *connection, con
                   .gone_user = e,
                   .started = cpu_seconds(),
                   .queue_s = -1};
-    wire_split_target(str_of(path), &e->c.host, &e->c.path);
+    wire_split_target(str_of(path), &e->c.host, &e->c.path); /* wire.c has refused other targets */
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, add_header, e);
     e->c.headers = e->headers;
     call_set_id(&e->c);
