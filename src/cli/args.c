@@ -461,7 +461,8 @@ const option_spec option_table[N_OPTIONS] = {
                                      .commands = BIT(SERVE),
                                      .help = "How long an answer is kept. Default 300."},
     [OPTION_MAX_BODY] = {"max-body", VALUE_NUMBER, "BYTES", 1024, 1 << 30, .commands = BIT(SERVE),
-                         .help = "The most bytes of a request's body. All bodies at once may have "
+                         .help = "The most bytes of a request's body, also of one that zstd has "
+                                 "compressed, before and after. All bodies at once may have "
                                  "eight times as many, at least 256 MiB, with what they are parsed "
                                  "into; beyond that requests get 503. Default 33554432."},
     [OPTION_MAX_DEPTH] = {"max-depth", VALUE_NUMBER, "N", 4, 512, .commands = BIT(SERVE),
