@@ -77,8 +77,8 @@ typedef struct {
     const char *hub_cache; /* folder that holds models--Org--Name; NULL: names are not looked up */
     unsigned threads;      /* 0: as many as this process may run on */
     uint32_t chunk;        /* rows computed per step, 1..4096; 0: 512 */
-    /* "scalar", "avx2", "avx512", "avx512vnni", "neon", "neondot"; NULL: the fastest measured one
-     * that this CPU runs */
+    /* "scalar", "avx2", "avx512", "avx512vnni", "neon", "neondot"; NULL: the fastest one that
+     * this CPU runs */
     const char *kernels;
     const char *split; /* "qwen2" or "qwen35" overrides tokenizer.json's pattern; NULL: as stated */
     int tokenizer_only;    /* nonzero: open tokenizer.json alone; only clef_encode works then */

@@ -266,8 +266,7 @@ const option_spec option_table[N_OPTIONS] = {
                         .help =
                             "The arithmetic: scalar, avx2, avx512 and avx512vnni on x86-64, neon "
                             "and neondot on 64-bit Arm; the answer does not depend on it. Default: "
-                            "the fastest that this processor runs, but not avx512 and avx512vnni, "
-                            "whose speed nobody has measured yet."},
+                            "the fastest that this processor runs."},
     [OPTION_PRECISION] = {"precision", VALUE_CHOICE, .choices = {"exact", "fast"}, .commands = RUNS,
                           .help = "fast rounds the inputs of int8, int6 and int4 linears to "
                                   "integers, in blocks of 32 to 8 bits and where that costs most "
