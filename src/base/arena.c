@@ -2,7 +2,7 @@
  * block of its own from calloc, whose pages the system hands out zeroed and only when touched.
  * What of such a block makes whole pages of 2 MiB is asked for as such: the network's rows then
  * take a few entries of the processor's address cache instead of thousands. */
-#define _DEFAULT_SOURCE /* madvise */
+#define _GNU_SOURCE /* madvise */
 #include "base/arena.h"
 
 #include <stdlib.h>

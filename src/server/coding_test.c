@@ -136,7 +136,7 @@ static void other_codings_are_refused(void **state) {
     (void)state;
     refused(STR(""), "no zstd frame");
     refused(STR("{\"state\": \"\"}"), "no zstd frame");
-    refused(STR("\x50\x2a\x4d\x18\0\0\0\0"), "no zstd frame");     /* one to skip */
+    refused(STR("\x50\x2a\x4d\x18\0\0\0\0"), "no zstd frame"); /* one to skip */
     refused(STR("\x1f\x8b\x08\0\0\0\0\0\0\3\3\0\0\0\0\0\0\0\0\0"), "no zstd frame");
 }
 
