@@ -20,6 +20,7 @@
 
 #include "base/memory.h"
 #include "clef.h"
+#include "engine/plan.h"
 #include "tests/folder.h"
 
 #define PEAK BUILD_DIR "tools/peak"
@@ -175,6 +176,24 @@ static void a_plan_follows_tokens_chunk_and_batch(void **state) {
     const clef_plan_result wide = plan("toy-r2", 512, &(clef_plan_options){.options = 2000});
     assert_true(wide.finish_bytes > one.finish_bytes);
     assert_true(one.mapped_bytes > 1000000 && one.prefix_bytes > one.sequence_bytes);
+}
+
+/* A long record beside one of many options, whose head takes more than the long one's state. */
+static void a_batch_needs_no_less_than_each_of_its_records(void **state) {
+    (void)state;
+    static const batch_item items[] = {
+        {.in = {.n_tokens = 16384, .n_questions = 1, .n_options = 2}},
+        {.in = {.n_tokens = 16000, .n_questions = 1, .n_options = 4000}},
+        {.in = {.n_tokens = 15000, .n_questions = 4000, .n_options = 4000}}};
+    clef_engine *e = NULL;
+    clef_error err = {0};
+    const clef_options options = {.model = TESTDATA "toy-r1-tied", .threads = 1};
+    if (clef_open(&e, &options, &err) != CLEF_OK) fail_msg("%s", err.text);
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(plan_need(e, items, 2) >= plan_need(e, items + i % 2, 1));
+        assert_true(plan_need(e, items, 3) >= plan_need(e, items + i, 1));
+    }
+    clef_close(e);
 }
 
 /* Never too little; too much by what the names of scales and a mixed format do not use. */
@@ -367,6 +386,7 @@ int main(void) {
         cmocka_unit_test(the_plan_counts_pictures_and_the_tower),
         cmocka_unit_test(what_cannot_fit_is_refused_with_figures_unless_forced),
         cmocka_unit_test(a_plan_follows_tokens_chunk_and_batch),
+        cmocka_unit_test(a_batch_needs_no_less_than_each_of_its_records),
         cmocka_unit_test(a_format_is_planned_before_anything_is_converted),
         cmocka_unit_test(converting_takes_little_memory_whatever_the_model),
         cmocka_unit_test(a_token_more_costs_its_keys_and_values),

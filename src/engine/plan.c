@@ -67,11 +67,16 @@ size_t plan_scratch(const config *cfg, unsigned threads, uint32_t rows) {
     return compute_scratch_bytes(threads, rows, n_out, cfg->intermediate, head);
 }
 
-static const head_input *longest_of(const batch_item *items, size_t n) {
-    const head_input *longest = &items[0].in;
-    for (size_t i = 1; i < n; i++)
-        if (items[i].in.n_tokens > longest->n_tokens) longest = &items[i].in;
-    return longest;
+/* The most of each count, which need not be one record's. */
+static head_input largest_of(const batch_item *items, size_t n) {
+    head_input most = {0};
+    for (size_t i = 0; i < n; i++) {
+        const head_input *in = &items[i].in;
+        most.n_tokens = larger(most.n_tokens, in->n_tokens);
+        most.n_questions = larger(most.n_questions, in->n_questions);
+        most.n_options = larger(most.n_options, in->n_options);
+    }
+    return most;
 }
 
 /* The worst moment of a run of n records of which one at a time sees: at its pictures, or at its
@@ -86,9 +91,9 @@ static size_t worst(const plan_sizes *p, sight_sizes seen, size_t all_rows, uint
 }
 
 size_t plan_need(const clef_engine *e, const batch_item *items, size_t n) {
-    const head_input *longest = longest_of(items, n);
-    const uint32_t live = batch_live(e->chunk, longest->n_tokens, n);
-    const plan_sizes p = plan_run(&e->cfg, e->chunk, longest, n, live);
+    const head_input largest = largest_of(items, n);
+    const uint32_t live = batch_live(e->chunk, largest.n_tokens, n);
+    const plan_sizes p = plan_run(&e->cfg, e->chunk, &largest, n, live);
     sight_sizes most = {0};
     size_t all_rows = 0;
     for (size_t i = 0; i < n; i++) {
@@ -110,7 +115,7 @@ clef_status plan_check(size_t need, const memory_room *room, const batch_item *i
     return clef_fail(err, CLEF_ERR_LIMIT,
                      "a record of %u tokens needs %.1f MiB, %s leaves %.1f MiB; a smaller chunk "
                      "than %u needs less",
-                     longest_of(items, n)->n_tokens, (double)need / mib, room->name,
+                     largest_of(items, n).n_tokens, (double)need / mib, room->name,
                      (double)room->bytes / mib, chunk);
 }
 
