@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-
 bool kernel_number(uint64_t *out, const char *path, const char *name) {
     FILE *f = fopen(path, "re");
     if (f == NULL) return false;
@@ -30,6 +28,15 @@ bool kernel_number(uint64_t *out, const char *path, const char *name) {
     }
     fclose(f);
     return found;
+}
+
+enum { PATH_ROOM = 4096 + 64 }; /* the longest path that Linux opens, and a name */
+
+/* "dir", "between", "name" in path[PATH_ROOM]; false when they do not fit. Not allocated, because
+ * memory may be short when its limits are asked for, and an unread limit would count as none. */
+static bool join(char *path, const char *dir, const char *between, const char *name) {
+    const int n = snprintf(path, PATH_ROOM, "%s%s%s", dir, between, name);
+    return n >= 0 && n < PATH_ROOM;
 }
 
 /* ---- walking ----------------------------------------------------------------------------------
@@ -54,10 +61,8 @@ static void visit_upwards(const char *mount, char *path, bool v2, visit_group *v
     for (size_t n = strlen(path);;) {
         while (n > 0 && path[n - 1] == '/') n--;
         path[n] = '\0';
-        buf dir = {0};
-        buf_printf(&dir, "%s%s", mount, path);
-        if (!dir.failed) visit(context, dir.p, v2);
-        buf_free(&dir);
+        char dir[PATH_ROOM];
+        if (join(dir, mount, "", path)) visit(context, dir, v2);
         if (n == 0) return;
         while (n > 0 && path[n - 1] != '/') n--;
     }
@@ -78,26 +83,17 @@ static void visit_groups(const char *controller, const char *root, const char *s
         controllers++;
         const bool v2 = *controllers == '\0';
         if (!v2 && !lists(controllers, controller)) continue;
-        buf mount = {0};
-        buf_printf(&mount, v2 ? "%s" : "%s/%s", root, controller);
-        if (!mount.failed) visit_upwards(mount.p, path, v2, visit, context);
-        buf_free(&mount);
+        char mount[PATH_ROOM];
+        if (join(mount, root, v2 ? "" : "/", v2 ? "" : controller))
+            visit_upwards(mount, path, v2, visit, context);
     }
     free(line);
     fclose(f);
 }
 
-/* "dir/name" in path[size]; false when it does not fit. */
-static bool join(char *path, size_t size, const char *dir, const char *name) {
-    const int n = snprintf(path, size, "%s/%s", dir, name);
-    return n > 0 && (size_t)n < size;
-}
-
-enum { PATH_ROOM = 4096 + 64 }; /* the longest path that Linux opens, and a name */
-
 static bool number_in(uint64_t *out, const char *dir, const char *name, const char *line) {
     char path[PATH_ROOM];
-    return join(path, sizeof path, dir, name) && kernel_number(out, path, line);
+    return join(path, dir, "/", name) && kernel_number(out, path, line);
 }
 
 /* ---- processors ------------------------------------------------------------------------------
@@ -106,7 +102,7 @@ static bool number_in(uint64_t *out, const char *dir, const char *name, const ch
 /* "quota period" in microseconds, or "max period". */
 static bool read_cpu_max(double *quota, double *period, const char *dir) {
     char path[PATH_ROOM], line[128];
-    if (!join(path, sizeof path, dir, "cpu.max")) return false;
+    if (!join(path, dir, "/", "cpu.max")) return false;
     FILE *f = fopen(path, "re");
     if (f == NULL) return false;
     const bool read = fgets(line, sizeof line, f) != NULL;
