@@ -89,6 +89,8 @@ if [ "$stage" = clients ]; then
 fi
 if [ "$stage" = arm ]; then
     need gcc-aarch64-linux-gnu in_path aarch64-linux-gnu-gcc
+    need libc6-dev-arm64-cross compiles aarch64-linux-gnu-gcc '#include <stdio.h>
+int main(void) { return 0; }'
     need qemu-user in_path qemu-aarch64
     need libssl-dev:arm64 compiles aarch64-linux-gnu-gcc '#include <openssl/evp.h>
 int main(void) { return EVP_MD_CTX_new() == NULL; }' -lcrypto
