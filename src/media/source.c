@@ -28,9 +28,12 @@ static bool is_line_break(char c) {
 }
 
 /* Says why base64_decode refused the text, with or without its line breaks. */
-static clef_status wrong_base64(str text, const char *where, clef_error *err) {
-    static const char *const WANTED =
-        "wanted a data URL or base64 with the alphabet A-Z a-z 0-9 + / and = at the end";
+static clef_status wrong_base64(str text, bool allow_paths, const char *where, clef_error *err) {
+    const char *const wanted =
+        allow_paths
+            ? "wanted a data URL, a file: URL or base64 with the alphabet A-Z a-z 0-9 + / and = at "
+              "the end"
+            : "wanted a data URL or base64 with the alphabet A-Z a-z 0-9 + / and = at the end";
     size_t at = 0;
     while (at < text.n && (is_letter(text.p[at]) || is_digit(text.p[at]) || text.p[at] == '+' ||
                            text.p[at] == '/' || is_line_break(text.p[at])))
@@ -44,8 +47,8 @@ static clef_status wrong_base64(str text, const char *where, clef_error *err) {
                          where, text.n);
     const unsigned char c = (unsigned char)text.p[at];
     if (c > ' ' && c < 0x7F)
-        return clef_fail(err, CLEF_ERR_INPUT, "%s: byte %zu is '%c': %s", where, at, c, WANTED);
-    return clef_fail(err, CLEF_ERR_INPUT, "%s: byte %zu is 0x%02x: %s", where, at, c, WANTED);
+        return clef_fail(err, CLEF_ERR_INPUT, "%s: byte %zu is '%c': %s", where, at, c, wanted);
+    return clef_fail(err, CLEF_ERR_INPUT, "%s: byte %zu is 0x%02x: %s", where, at, c, wanted);
 }
 
 /* The lines of `text` joined. */
@@ -58,13 +61,14 @@ static void join_lines(buf *out, str text) {
     }
 }
 
-static clef_status decode_base64(buf *out, str text, const char *where, clef_error *err) {
+static clef_status decode_base64(buf *out, str text, bool allow_paths, const char *where,
+                                 clef_error *err) {
     const bool lines = memchr(text.p, '\n', text.n) != NULL || memchr(text.p, '\r', text.n) != NULL;
     buf joined = {0};
     if (lines) join_lines(&joined, text);
     clef_status s = buf_status(&joined, err);
     if (s == CLEF_OK && !base64_decode(out, lines ? (str){joined.p, joined.n} : text))
-        s = out->failed ? clef_fail_memory(err) : wrong_base64(text, where, err);
+        s = out->failed ? clef_fail_memory(err) : wrong_base64(text, allow_paths, where, err);
     buf_free(&joined);
     return s;
 }
@@ -180,13 +184,14 @@ static clef_status read_text(buf *out, str text, size_t max_bytes, bool allow_pa
         if (!same_word(name, STR("data")))
             return clef_fail(err, CLEF_ERR_UNSUPPORTED,
                              "%s: a URL of scheme '%.*s': pictures are not fetched, wanted a data "
-                             "URL or base64",
-                             where, (int)(scheme > 32 ? 32 : scheme), text.p);
+                             "URL%s",
+                             where, (int)(scheme > 32 ? 32 : scheme), text.p,
+                             allow_paths ? ", a file: URL or base64" : " or base64");
         TRY(data_payload(&text, rest, where, err));
     }
     if (text.n == 0) return clef_fail(err, CLEF_ERR_INPUT, "%s: empty", where);
     if (text.n / 4 > max_bytes / 3) return too_many_bytes(text.n / 4 * 3, max_bytes, where, err);
-    return decode_base64(out, text, where, err);
+    return decode_base64(out, text, allow_paths, where, err);
 }
 
 clef_status source_bytes(str *out, buf *storage, const media_ref *ref, size_t max_bytes,

@@ -166,6 +166,10 @@ static void a_file_that_cannot_be_read_is_named_with_its_place(void **state) {
         ROW("file:a%0", "images[1]: a % in a file: URL needs two hex digits"),
         ROW("file:a%zz", "images[1]: a % in a file: URL needs two hex digits"),
         ROW("file:a%00b", "images[1]: an empty path or one with a zero byte"),
+        ROW("photo.jpg", "images[1]: byte 5 is '.': wanted a data URL, a file: URL or base64"),
+        ROW("http://example.org/a.png", "images[1]: a URL of scheme 'http': pictures are not "
+                                        "fetched, wanted a data URL, a file: "
+                                        "URL or base64"),
 #undef ROW
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
