@@ -1,6 +1,6 @@
 /* names.c - see names.h. The built-in names are clef-flash's own spellings and those of the hosted
  * service's model, which its SDKs send when no model is named. They stand for the one model that is
- * served, whatever --served-model-name calls it. Bare "clef" is a larger sibling and is no name
+ * served, whatever --served-name calls it. Bare "clef" is a larger sibling and is no name
  * here unless --alias makes it one. */
 #include "server/names.h"
 
