@@ -176,8 +176,9 @@ const command_spec command_table[N_COMMANDS] = {
          "line "
          "on standard error and exit status 2.\n\n"
          "Beyond what the library refuses, the server refuses with 422 what clients of the API "
-         "cannot read: a null state, a null level, numbers that no double holds, and more "
-         "questions, options, levels, images or nesting than the options below allow.",
+         "cannot send or read: a number, true or false for a text, a null state, a null level, "
+         "numbers that no double holds, and more questions, options, levels, images or nesting "
+         "than the options below allow.",
          {"Serve on this machine:", "clef serve --model ./clef-flash",
           "Serve a network, with keys, options from a file:",
           "clef serve --config clef.conf --host 0.0.0.0 --api-key-file clef.keys"}},
