@@ -367,7 +367,8 @@ const option_spec option_table[N_OPTIONS] = {
     [OPTION_SOURCE] = {"source", VALUE_LIST, "URL...", .commands = BIT(GET) | BIT(MANIFEST),
                        .help =
                            "Folders of servers: tried first, in this order, or written into the "
-                           "manifest, where they have to be https addresses that end in a slash."},
+                           "manifest, where they have to be https addresses that end in a slash. "
+                           "Without a manifest the list of the files is still the hub's."},
     [OPTION_INCLUDE] = {"include", VALUE_LIST, "PATTERN...", .commands = BIT(GET),
                         .help = "Fetch the files whose paths match one of these shell patterns, "
                                 "such as '*.json', instead of those that the engine needs."},
