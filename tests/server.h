@@ -105,7 +105,8 @@ static inline running start_process(const char *const *words) {
 
 static inline running start(const char *const *words) {
     running v = start_process(words);
-    await_log(&v, "ready after");
+    await_log(&v, "ready after"); /* which another thread says: either may come first */
+    await_log(&v, "listens on http://");
     buf log = read_log(&v);
     const char *at = strstr(log.p, "listens on http://");
     assert_non_null(at);
