@@ -144,7 +144,7 @@ class Server:
             + [str(o) for o in options])
         while True:
             text = open(self.log).read() if os.path.exists(self.log) else ""
-            if "ready after" in text:
+            if "ready after" in text and "listens on http://" in text:
                 break
             if self.process.poll() is not None:
                 sys.exit("soak: the server did not start")
@@ -607,7 +607,7 @@ def kept_answers(program, folder, model):
     try:
         for _ in range(1000):
             text = open(folder + "/load").read() if os.path.exists(folder + "/load") else ""
-            if "ready after" in text:
+            if "ready after" in text and "listens on http://" in text:
                 break
             time.sleep(0.05)
         port = re.search(r"listens on http://\S*:(\d+)", text)[1]

@@ -50,7 +50,8 @@ class Server:
             [PROGRAM, "serve", "--model", testdata(model), "--port", "0", "--log", self.log.name]
             + [str(o) for o in options], preexec_fn=die_with_parent)
         atexit.register(self.stop)
-        text = self.await_log("ready after")
+        self.await_log("ready after")  # which another thread says: either may come first
+        text = self.await_log("listens on http://")
         self.port = int(re.search(r"listens on http://\S*:(\d+)", text)[1])
         self.url = "http://127.0.0.1:%d" % self.port
 
